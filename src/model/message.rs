@@ -4,7 +4,6 @@
 //! this program. Therefore each line is a field or an entry of [`Message`], and a line break inside of one is escaped
 //! when the message is printed.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
@@ -24,9 +23,6 @@ pub struct Message {
     /// The text that this message has in common with messages about other objects, which form a group with it. After
     /// the first few messages of a group, the others are only counted. `None`: the message is always printed.
     pub group: Option<Box<str>>,
-    /// The kind that the user may recreate according to a hint of this message. Such hints of several messages are
-    /// printed as one at the end of the run.
-    pub recreatable: Option<Box<RecreatableKind>>,
     /// The field conflicts that the message reports.
     pub conflicts: Box<[FieldConflict]>,
     /// The length of the prefix that `with_subject_prefix` has put before the text, in bytes.
@@ -41,7 +37,6 @@ impl Message {
             details: Vec::new(),
             hints: Vec::new(),
             group: None,
-            recreatable: None,
             conflicts: Box::default(),
             prefix_length: 0,
         }
@@ -100,19 +95,10 @@ impl Message {
         self
     }
 
-    /// Returns the message with the hint to recreate objects of this kind.
-    #[must_use]
-    pub fn with_recreation_hint(mut self, kind: RecreatableKind) -> Self {
-        self.hints.push(kind.hint());
-        self.recreatable = Some(Box::new(kind));
-        self
-    }
-
     /// Returns the message with this hint in place of its own hints.
     #[must_use]
     pub fn with_only_hint(mut self, hint: String) -> Self {
         self.hints = vec![hint];
-        self.recreatable = None;
         self
     }
 
@@ -182,7 +168,7 @@ pub struct FieldConflict {
 }
 
 /// A kind whose objects the run may recreate if the user passes `--recreate` with it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecreatableKind {
     pub kind: GroupKind,
     /// True if data is lost with objects of this kind, so that the user has to pass `--allow-data-loss`, too.
@@ -192,8 +178,11 @@ pub struct RecreatableKind {
 impl RecreatableKind {
     /// Returns the hint for an object of this kind.
     pub fn hint(&self) -> String {
-        let flags = format_recreation_flags([self], self.loses_data);
-        format!("keep the old value, give the object another name, or recreate it with {flags}")
+        let flag = recreate_flag([&self.kind]);
+        let data_loss_flag = if self.loses_data { " --allow-data-loss" } else { "" };
+        format!(
+            "keep the old value, give the object another name, or recreate it with {flag}{data_loss_flag}"
+        )
     }
 }
 
@@ -213,38 +202,6 @@ pub fn recreate_flag<'k>(kinds: impl IntoIterator<Item = &'k GroupKind>) -> Stri
     format!("--recreate={}", values.join(","))
 }
 
-/// Returns the hints for objects of all these kinds: at most one for the kinds whose recreation loses no data, and at
-/// most one for the others.
-pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
-    [false, true]
-        .into_iter()
-        .filter_map(|loses_data| {
-            let kinds: Vec<&RecreatableKind> = kinds
-                .iter()
-                .filter(|kind| kind.loses_data == loses_data)
-                .collect();
-            match kinds.as_slice() {
-                [] => None,
-                [kind] => Some(kind.hint()),
-                kinds => Some(format!(
-                    "keep the old values, give the objects other names, or recreate them with {}",
-                    format_recreation_flags(kinds.iter().copied(), loses_data)
-                )),
-            }
-        })
-        .collect()
-}
-
-/// Writes the flags that recreate objects of these kinds.
-fn format_recreation_flags<'k>(
-    kinds: impl IntoIterator<Item = &'k RecreatableKind>,
-    loses_data: bool,
-) -> String {
-    let flag = recreate_flag(kinds.into_iter().map(|kind| &kind.kind));
-    let data_loss_flag = if loses_data { " --allow-data-loss" } else { "" };
-    format!("{flag}{data_loss_flag}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,13 +218,6 @@ mod tests {
         );
     }
 
-    fn kind(group: &str, kind: &str) -> RecreatableKind {
-        RecreatableKind {
-            kind: GroupKind::new(group, kind),
-            loses_data: false,
-        }
-    }
-
     #[test]
     fn the_flag_names_the_kind_as_it_is_looked_up() {
         for (group, name, expected) in [
@@ -280,28 +230,7 @@ mod tests {
                 "RoleBinding.rbac.authorization.k8s.io",
             ),
         ] {
-            assert_eq!(recreate_flag_value(&kind(group, name).kind), expected);
+            assert_eq!(recreate_flag_value(&GroupKind::new(group, name)), expected);
         }
-    }
-
-    #[test]
-    fn one_flag_names_all_kinds_that_lose_nothing() {
-        let job = kind("batch", "Job");
-        let deployment = kind("apps", "Deployment");
-        let database = RecreatableKind {
-            loses_data: true,
-            ..kind("apps", "StatefulSet")
-        };
-        assert_eq!(recreation_hints(&BTreeSet::new()), Vec::<String>::new());
-        assert_eq!(recreation_hints(&[job.clone()].into()), [job.hint()]);
-        assert_eq!(
-            recreation_hints(&[deployment, job, database].into()),
-            [
-                "keep the old values, give the objects other names, or recreate them with \
-                 --recreate=Deployment,Job",
-                "keep the old value, give the object another name, or recreate it with \
-                 --recreate=StatefulSet --allow-data-loss",
-            ]
-        );
     }
 }

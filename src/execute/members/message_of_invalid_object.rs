@@ -149,7 +149,7 @@ fn split_after_value(text: &str) -> Option<(&str, &str)> {
 /// Adds the hint for a field that cannot change: to recreate the object, or to keep the value.
 fn with_immutable_field_hint(message: Message, object: &DesiredObject) -> Message {
     match kind_for_recreation_hint(object) {
-        Some(kind) => message.with_recreation_hint(kind),
+        Some(kind) => message.with_hint(kind.hint()),
         None => message.with_hint("keep the old value, or give the object another name"),
     }
 }

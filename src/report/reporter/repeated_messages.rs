@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::ObjectOutcome;
 use crate::model::identity::ObjectKey;
-use crate::model::message::{Message, RecreatableKind, recreation_hints};
+use crate::model::message::Message;
 use crate::model::text::{counted, first_lines_and_more, first_names_and_more};
 use crate::report::output::print_message;
 use crate::report::style::Colors;
@@ -19,8 +19,6 @@ const SHOWN_PER_GROUP: usize = 3;
 pub(super) struct MessagesSoFar {
     /// The hints that were printed.
     printed: BTreeSet<String>,
-    /// The kinds that the user may let a run recreate: one hint names all of them.
-    recreatable: BTreeSet<RecreatableKind>,
     /// The subjects of all messages of each group, whether the message was printed or only counted.
     groups: BTreeMap<String, Vec<String>>,
     /// The number of times that each warning was given.
@@ -41,10 +39,6 @@ impl MessagesSoFar {
             }
         }
         let mut shown = message.clone();
-        if let Some(kind) = shown.recreatable.take() {
-            shown.hints.retain(|hint| *hint != kind.hint());
-            self.recreatable.insert(*kind);
-        }
         shown.hints.retain(|hint| self.printed.insert(hint.clone()));
         Some(shown)
     }
@@ -83,13 +77,10 @@ impl MessagesSoFar {
             })
     }
 
-    /// Prints the messages that were only counted, and one hint for all objects that the user may let a run recreate.
+    /// Prints the messages that were only counted.
     pub(super) fn print_held_back(&self, colors: Colors) {
         for message in self.held_back_messages() {
             print_message(Label::Error, &message, colors);
-        }
-        for hint in recreation_hints(&self.recreatable) {
-            print_message(Label::Hint, &hint.into(), colors);
         }
     }
 
@@ -179,26 +170,6 @@ mod tests {
         }
         let lines: Vec<String> = hints.warnings_of_objects().collect();
         assert_eq!(lines, ["a.yaml:9: b: odd", "old (2 objects)"]);
-    }
-
-    #[test]
-    fn hints_to_recreate_are_printed_together() {
-        let mut hints = MessagesSoFar::default();
-        for kind in ["Job", "CronJob", "Job"] {
-            let kind = RecreatableKind {
-                kind: GroupKind::new("batch", kind),
-                loses_data: false,
-            };
-            let failed = Message::new("immutable").with_recreation_hint(kind);
-            assert_eq!(failed.hints.len(), 1);
-            assert_eq!(hints.hold_back_repeats(&failed), Some(Message::new("immutable")));
-        }
-        assert_eq!(
-            recreation_hints(&hints.recreatable),
-            [
-                "keep the old values, give the objects other names, or recreate them with --recreate=CronJob,Job"
-            ]
-        );
     }
 
     #[test]
