@@ -1,6 +1,6 @@
 //! The page of `apply`, for the summary of a job.
 
-use super::page::{Counted, Item, Page, Part};
+use super::page::{Item, Page, Part};
 use super::text::code;
 use super::{
     collapsed_part, end_messages, end_word, failures_part, failures_word, headline, headline_phrases,
@@ -82,14 +82,14 @@ fn effect_part(entries: &[&Entry]) -> Part {
 
 /// Returns the line of an object; `None` for the parent, which has no outcome.
 fn to_item(entry: &Entry) -> Option<Item> {
-    let (outcome, word) = (entry.outcome?, entry.effect.run_words());
+    let outcome = entry.outcome?;
     Some(match entry.effect {
         Effect::Renamed => {
             let [old, new] = [&entry.key, &outcome.subject.key()].map(|key| code(&key.to_string()));
-            Item::line(&format!("{old} as {new}"), Counted::Object(word))
+            Item::line(&format!("{old} as {new}"))
         }
-        Effect::Recreated | Effect::Pruned => object_line(&entry.key, &outcome.reason, word),
+        Effect::Recreated | Effect::Pruned => object_line(&entry.key, &outcome.reason),
         // The reason of any other outcome only says why the request was sent.
-        _ => object_line(&entry.key, "", word),
+        _ => object_line(&entry.key, ""),
     })
 }

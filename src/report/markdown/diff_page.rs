@@ -1,6 +1,6 @@
 //! The page of `diff`, for a pull request.
 
-use super::page::{Counted, Item, Page, Part, collapsed_item, item_title_as_html};
+use super::page::{Item, Page, Part, collapsed_item, item_title_as_html};
 use super::text::{code, fence};
 use super::{
     collapsed_part, end_messages, end_word, failures_part, failures_word, headline, headline_phrases,
@@ -78,7 +78,7 @@ pub(in crate::report) fn diff_page(
 fn drift_part(drift: &[ObjectOutcome]) -> Part {
     let items = drift
         .iter()
-        .map(|outcome| object_line(&outcome.subject.key(), &describe_drift(outcome), "drifted"));
+        .map(|outcome| object_line(&outcome.subject.key(), &describe_drift(outcome)));
     let objects = counted(drift.len(), "object");
     Part::collapsed(&format!("{objects} with {DRIFT}"), items.collect())
 }
@@ -92,15 +92,13 @@ fn to_item(entry: &Entry) -> Item {
             "{}, the set's parent",
             item_title_as_html(verb, &entry.key.object_name(), "")
         );
-        return collapsed_item(&title, &diff, Counted::Object("parent"));
+        return collapsed_item(&title, &diff);
     };
     let key = entry.key.to_string();
-    let counted = Counted::Object(entry.effect.plan_words());
     if let Some(change) = entry.ownership_change_text() {
         return Item {
             text: format!("\n<p>{}</p>\n", item_title_as_html(verb, &key, &change)),
             brief: None,
-            counted,
         };
     }
     let (reason, comment) = match entry.effect {
@@ -116,9 +114,5 @@ fn to_item(entry: &Entry) -> Item {
     if let Some(comment) = comment {
         below.extend([&code(&comment), "\n\n"]);
     }
-    collapsed_item(
-        &item_title_as_html(verb, &key, &reason),
-        &(below + &diff),
-        counted,
-    )
+    collapsed_item(&item_title_as_html(verb, &key, &reason), &(below + &diff))
 }

@@ -12,9 +12,9 @@ pub(super) use apply_page::run_page;
 pub(super) use diff_page::diff_page;
 pub(super) use page::Page;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use page::{Counted, Item, Part};
+use page::{Item, Part};
 use text::{code, short_code};
 
 use super::documents::{ContextAndServer, INTERRUPTED, RunEnd, SetDocument};
@@ -97,22 +97,14 @@ fn headline((set, place): (&SetDocument, &ContextAndServer), counts: &[String], 
     line
 }
 
-/// Returns the part with the warnings of a run. Equal warnings are one line, with their number.
+/// Returns the part with the warnings of a run, each once.
 fn warnings_part(warnings: &[String]) -> Part {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut first = Vec::new();
-    for warning in warnings {
-        let count = counts.entry(warning).or_default();
-        *count += 1;
-        if *count == 1 {
-            first.push(warning);
-        }
-    }
-    let messages = first.into_iter().map(|warning| match counts[warning.as_str()] {
-        count @ 2.. => Message::new(format!("{warning} ({count} times)")),
-        _ => Message::new(warning.as_str()),
-    });
-    Part::messages("Warnings", messages.collect())
+    let mut seen = BTreeSet::new();
+    let new = warnings.iter().filter(|warning| seen.insert(*warning));
+    Part::messages(
+        "Warnings",
+        new.map(|warning| Message::new(warning.as_str())).collect(),
+    )
 }
 
 /// Returns the part with the objects that were in no set and have joined this one.
@@ -128,7 +120,7 @@ fn taken_in_part(lines: Vec<String>) -> Part {
 fn losses_part(title: &str, entries: &[&Entry], text: fn(Effect, &str, &str) -> String) -> Part {
     let losses = entries.iter().filter_map(|entry| {
         let text = text(entry.effect, &code(&entry.key.to_string()), entry.loss.as_ref()?);
-        Some(Item::line(&text, Counted::Message))
+        Some(Item::line(&text))
     });
     Part::list(title, losses.collect())
 }
@@ -143,19 +135,19 @@ fn failures_part(title: &str, entries: &[&Entry]) -> Part {
 }
 
 /// Returns the part with objects that are kept or skipped, as `word` says.
-fn collapsed_part(outcomes: &[&ObjectOutcome], word: &'static str) -> Part {
+fn collapsed_part(outcomes: &[&ObjectOutcome], word: &str) -> Part {
     let items = outcomes.iter();
-    let items = items.map(|outcome| object_line(&outcome.subject.key(), &outcome.reason, word));
+    let items = items.map(|outcome| object_line(&outcome.subject.key(), &outcome.reason));
     Part::collapsed(&format!("{} {word}", outcomes.len()), items.collect())
 }
 
 /// `- configmap/web in namespace shop: reason`
-fn object_line(key: &ObjectKey, reason: &str, word: &'static str) -> Item {
+fn object_line(key: &ObjectKey, reason: &str) -> Item {
     let mut line = code(&key.to_string());
     if !reason.is_empty() {
         line = format!("{line}: {}", code(reason));
     }
-    Item::line(&line, Counted::Object(word))
+    Item::line(&line)
 }
 
 #[cfg(test)]

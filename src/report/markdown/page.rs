@@ -1,13 +1,13 @@
 //! A page of Markdown that fits into a number of bytes. It is cut between objects and messages, and
 //! counts those that were left out.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::mem;
 
 use super::text::{code, html_code};
 use crate::model::message::Message;
 use crate::model::text::counted;
+use crate::report::reporter::repeated_messages::keep_shared_hints_on_last;
 
 /// The bytes that are kept for the line about what was left out.
 const LAST_LINE_BYTES: usize = 400;
@@ -34,16 +34,6 @@ pub(super) struct Item {
     pub(super) text: String,
     /// The text without the diff; `None` if there is no diff.
     pub(super) brief: Option<String>,
-    pub(super) counted: Counted,
-}
-
-/// The way in which the last line counts items that were left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
-    /// `2 messages`
-    Message,
-    /// `2 to create`, or `2 created`.
-    Object(&'static str),
 }
 
 /// The form of an item on the page.
@@ -56,11 +46,10 @@ enum Form {
 
 impl Item {
     /// Creates a line of a list.
-    pub(super) fn line(text: &str, counted: Counted) -> Self {
+    pub(super) fn line(text: &str) -> Self {
         Self {
             text: format!("- {text}\n"),
             brief: None,
-            counted,
         }
     }
 
@@ -101,11 +90,8 @@ impl Part {
     }
 
     /// Creates a list of messages. A hint that several messages have is only below the last of these.
-    pub(super) fn messages(title: &str, mut messages: Vec<Message>) -> Self {
-        let mut seen = BTreeSet::new();
-        for message in messages.iter_mut().rev() {
-            message.hints.retain(|hint| seen.insert(hint.clone()));
-        }
+    pub(super) fn messages(title: &str, messages: Vec<Message>) -> Self {
+        let messages = keep_shared_hints_on_last(messages);
         Self::list(title, messages.iter().map(message_item).collect())
     }
 
@@ -132,19 +118,14 @@ fn message_item(message: &Message) -> Item {
     for hint in &message.hints {
         let _ = writeln!(text, "  - hint: {}", code(hint));
     }
-    Item {
-        text,
-        brief: None,
-        counted: Counted::Message,
-    }
+    Item { text, brief: None }
 }
 
 /// Returns the item of an object whose diff is hidden until the reader opens its title. `title` is HTML.
-pub(super) fn collapsed_item(title: &str, below: &str, counted: Counted) -> Item {
+pub(super) fn collapsed_item(title: &str, below: &str) -> Item {
     Item {
         text: format!("\n<details>\n<summary>{title}</summary>\n\n{below}\n</details>\n"),
         brief: Some(format!("\n<p>{title} (diff left out)</p>\n")),
-        counted,
     }
 }
 
@@ -214,29 +195,13 @@ impl Page {
         text
     }
 
-    /// Returns the line that counts what was left out, in the order of the page.
+    /// Returns the line that counts what was left out.
     fn left_out_line(&self, forms: &[Vec<Form>], limit: usize) -> String {
-        let chosen = self.parts.iter().zip(forms);
-        let mut counts: Vec<(Counted, usize)> = Vec::new();
-        let mut diffs = 0;
-        for (item, form) in chosen.flat_map(|(part, forms)| part.items.iter().zip(forms)) {
-            match form {
-                Form::Full => {}
-                Form::Brief => diffs += 1,
-                Form::LeftOut => match counts.iter_mut().find(|(word, _)| *word == item.counted) {
-                    Some((_, count)) => *count += 1,
-                    None => counts.push((item.counted, 1)),
-                },
-            }
+        let mut left = Vec::new();
+        for (form, word) in [(Form::Brief, "diff"), (Form::LeftOut, "line")] {
+            let count = forms.iter().flatten().filter(|chosen| **chosen == form).count();
+            left.extend((count > 0).then(|| counted(count, word)));
         }
-        let mut left: Vec<String> = Vec::new();
-        if diffs > 0 {
-            left.push(format!("the diffs of {}", counted(diffs, "object")));
-        }
-        left.extend(counts.into_iter().map(|(word, count)| match word {
-            Counted::Message => counted(count, "message"),
-            Counted::Object(word) => format!("{count} {word}"),
-        }));
         format!(
             "\n**Left out** to fit in {limit} bytes: {}.{}\n",
             left.join(", "),

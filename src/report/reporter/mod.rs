@@ -322,7 +322,7 @@ impl Reporter {
     }
 
     fn warn(&mut self, text: String) {
-        if self.hints.count_warning(&text) {
+        if self.hints.is_new_warning(&text) {
             super::print_warning(&text, self.style);
         }
         self.collected.warnings.push(text);

@@ -21,8 +21,8 @@ pub(super) struct MessagesSoFar {
     printed: BTreeSet<String>,
     /// The subjects of all messages of each group, whether the message was printed or only counted.
     groups: BTreeMap<String, Vec<String>>,
-    /// The number of times that each warning was given.
-    warnings: BTreeMap<String, usize>,
+    /// The warnings that were printed.
+    warnings: BTreeSet<String>,
     /// The objects of each warning; these warnings are printed at the end.
     warned_objects: BTreeMap<String, Vec<String>>,
 }
@@ -43,11 +43,9 @@ impl MessagesSoFar {
         Some(shown)
     }
 
-    /// Counts a warning, and returns whether it is the first with this text.
-    pub(super) fn count_warning(&mut self, warning: &str) -> bool {
-        let count = self.warnings.entry(warning.to_owned()).or_default();
-        *count += 1;
-        *count == 1
+    /// Returns whether the warning is the first with this text.
+    pub(super) fn is_new_warning(&mut self, warning: &str) -> bool {
+        self.warnings.insert(warning.to_owned())
     }
 
     /// Collects a warning about an object.
@@ -55,15 +53,9 @@ impl MessagesSoFar {
         self.warned_objects.entry(text).or_default().push(object);
     }
 
-    /// Prints the warnings about objects, equal ones as one line, and the other warnings that were given more than
-    /// once.
+    /// Prints the warnings about objects, equal ones as one line.
     pub(super) fn print_warnings(&self, colors: Colors) {
-        let repeated = self
-            .warnings
-            .iter()
-            .filter(|(_, count)| **count > 1)
-            .map(|(text, count)| format!("{text} ({count} times)"));
-        for line in self.warnings_of_objects().chain(repeated) {
+        for line in self.warnings_of_objects() {
             print_message(Label::Warning, &line.into(), colors);
         }
     }
@@ -94,13 +86,11 @@ impl MessagesSoFar {
     }
 }
 
-/// Removes a hint from a message if the next message has the same hint, so that it is printed below the last of these.
+/// Leaves a hint that several messages have only on the last of these.
 pub(in crate::report) fn keep_shared_hints_on_last(mut messages: Vec<Message>) -> Vec<Message> {
-    for place in 1..messages.len() {
-        let (before, after) = messages.split_at_mut(place);
-        if let (Some(one), Some(next)) = (before.last_mut(), after.first()) {
-            one.hints.retain(|hint| !next.hints.contains(hint));
-        }
+    let mut seen = BTreeSet::new();
+    for message in messages.iter_mut().rev() {
+        message.hints.retain(|hint| seen.insert(hint.clone()));
     }
     messages
 }
@@ -194,22 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_hint_is_below_the_last_of_the_messages_in_a_row_that_share_it() {
+    fn a_shared_hint_is_below_the_last_of_the_messages_that_share_it() {
         let message = |text: &str, hint: &str| Message::new(text).with_hint(hint);
-        let messages = vec![
-            message("a", "try"),
-            message("b", "try"),
-            message("c", "wait"),
-            message("d", "try"),
-            Message::new("e"),
-        ];
-        let expected = [
-            Message::new("a"),
-            message("b", "try"),
-            message("c", "wait"),
-            message("d", "try"),
-            Message::new("e"),
-        ];
+        let messages = vec![message("a", "try"), message("b", "wait"), message("c", "try")];
+        let expected = [Message::new("a"), message("b", "wait"), message("c", "try")];
         assert_eq!(keep_shared_hints_on_last(messages), expected);
     }
 
