@@ -145,10 +145,7 @@ impl Script for ApplyScript<'_> {
         let Some(saved) = self.saved else {
             return prepared.outline();
         };
-        let objects = saved.objects.iter();
-        let recreated = objects.clone().filter(|object| object.recreated);
-        let with_data = objects.clone().filter(|object| object.loses_data);
-        let taken_in = objects.filter(|object| object.taken_in);
+        let taken_in = saved.objects.iter().filter(|object| object.taken_in);
         let taken_in: BTreeSet<&ObjectKey> = taken_in.map(|object| &object.key).collect();
         let mut outline = prepared.outline();
         // The run of a saved plan does not look for objects that exist in no set: the plan knows them.
@@ -157,10 +154,7 @@ impl Script for ApplyScript<'_> {
             .partition(|key| taken_in.contains(key));
         outline.created = created;
         outline.changed.extend::<Vec<ObjectKey>>(existing);
-        outline.with_known_recreations(
-            recreated.map(|object| object.key.clone()).collect(),
-            with_data.map(|object| object.key.clone()).collect(),
-        )
+        outline
     }
 
     async fn report_and_check_permissions(

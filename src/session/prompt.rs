@@ -109,7 +109,6 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
         created: created.into_iter().map(key_of).collect(),
         changed: changed.into_iter().map(key_of).collect(),
         recreatable: recreatable.map(|object| object.key.clone()).collect(),
-        recreated: Vec::new(),
         with_data: with_data.map(key_of).collect(),
         removed: plan.all_prunes().map(|live| live.key.clone()).collect(),
         losses: plan.accepted.clone(),

@@ -186,9 +186,6 @@ pub struct SavedObject {
     /// `true` if the object is deleted and created again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreated: bool,
-    /// `true` if the object is recreated and loses its data.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub loses_data: bool,
     /// What is deleted with a pruned namespace or CRD, as `Refusal::lost_with_container` returns it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub lost: BTreeSet<String>,

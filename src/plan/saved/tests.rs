@@ -339,7 +339,6 @@ fn scene() -> Scene {
     let object = |key: &ObjectKey, intent, seen| SavedObject {
         taken_in: false,
         recreated: false,
-        loses_data: false,
         lost: BTreeSet::new(),
         left_to_autoscaler: None,
         prune_time: String::new(),

@@ -1,6 +1,5 @@
 //! The rows about consequences of a plan: lost data, and all else that needs consent.
 
-use super::Effect;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{counted, first_lines_and_more};
 use crate::plan::{Refusal, describe_released_copies};
@@ -26,12 +25,6 @@ pub(super) fn describe_container_contents(key: &ObjectKey) -> Option<&'static st
 /// Returns the row about a pruned container; `None` for any other object.
 pub(in crate::report) fn pruned_container_row(key: &ObjectKey) -> Option<PlanRow> {
     Some(PlanRow::new(WARNED, Some(key), describe_container_contents(key)?))
-}
-
-/// Returns the row about an object that is recreated without its data.
-pub(in crate::report) fn lossy_recreation_row(key: &ObjectKey) -> PlanRow {
-    let text = format!("RECREATE: {ITS_DATA_IS_LOST}");
-    PlanRow::new(Effect::Recreated.sign_and_color(), Some(key), text)
 }
 
 /// Returns the row about the consequence that a refusal warns of; `None` if the line of the plan shows it.

@@ -4,7 +4,7 @@
 mod danger;
 mod effect;
 
-pub(super) use danger::{WARNED, consequence_row, lossy_recreation_row, pruned_container_row};
+pub(super) use danger::{WARNED, consequence_row, pruned_container_row};
 pub(super) use effect::{Effect, EffectCounts};
 
 use std::borrow::Cow;

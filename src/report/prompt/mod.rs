@@ -49,8 +49,6 @@ pub struct PlanOutline {
     pub changed: Vec<ObjectKey>,
     /// The changed members that the plan deletes and creates again if the server refuses the change.
     pub recreatable: Vec<ObjectKey>,
-    /// Members that the plan deletes and creates again.
-    pub recreated: Vec<ObjectKey>,
     /// Members whose data is lost if they are recreated.
     pub with_data: BTreeSet<ObjectKey>,
     /// Members that the plan deletes.
@@ -74,42 +72,14 @@ impl Question {
             .chain(outline.flat_map(|outline| &outline.losses))
     }
 
-    /// Returns the objects whose data is lost because they are recreated.
-    pub(super) fn lossy_recreations(&self) -> impl Iterator<Item = &ObjectKey> {
-        let outline = self.outline.iter();
-        outline.flat_map(|outline| {
-            let recreated = outline.recreated.iter();
-            recreated.filter(|key| outline.with_data.contains(*key))
-        })
-    }
-
     /// Returns the objects on which the plan has this effect.
     pub(super) fn objects_with(&self, effect: Effect) -> &[ObjectKey] {
         match (effect, &self.outline) {
             (Effect::Created, Some(outline)) => &outline.created,
             (Effect::Changed, Some(outline)) => &outline.changed,
-            (Effect::Recreated, Some(outline)) => &outline.recreated,
             (Effect::Pruned, Some(outline)) => &outline.removed,
             _ => &[],
         }
-    }
-}
-
-impl PlanOutline {
-    /// Returns the outline of a plan that is known to recreate these objects, and no others; those in `with_data` lose
-    /// their data.
-    #[must_use]
-    pub fn with_known_recreations(
-        mut self,
-        recreated: Vec<ObjectKey>,
-        with_data: BTreeSet<ObjectKey>,
-    ) -> Self {
-        self.with_data = with_data;
-        self.created.retain(|key| !recreated.contains(key));
-        self.changed.retain(|key| !recreated.contains(key));
-        self.recreatable.clear();
-        self.recreated = recreated;
-        self
     }
 }
 

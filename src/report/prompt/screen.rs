@@ -4,17 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{PlanOutline, Question};
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::text::{counted, first_names_up_to};
+use crate::model::text::{counted, first_lines_and_more, first_names_up_to};
 use crate::plan::Refusal;
 use crate::report::layout::paint::{Color, Line, fit, wrap};
-use crate::report::layout::plan_rows::{self, MAX_NAME_WIDTH, PlanRow};
-use crate::report::plan_view::{
-    Effect, EffectCounts, consequence_row, lossy_recreation_row, pruned_container_row,
-};
+use crate::report::layout::plan_rows::{self, PlanRow};
+use crate::report::plan_view::{Effect, EffectCounts, consequence_row, pruned_container_row};
 use crate::report::text_lines::{self, header};
-
-/// The most kept objects that are named.
-const MAX_KEPT: usize = 5;
 
 /// The answer that confirms.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,12 +78,7 @@ pub(super) fn lines(question: &Question) -> Vec<Line> {
 
 /// Returns the rows about the objects that no danger names, one for each effect, namespace and kind.
 fn other_rows(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
-    let effects = [
-        Effect::Pruned,
-        Effect::Recreated,
-        Effect::Changed,
-        Effect::Created,
-    ];
+    let effects = [Effect::Pruned, Effect::Changed, Effect::Created];
     let (named, mut rows) = (objects_of_rows(dangers), Vec::new());
     for effect in effects {
         let keys = question.objects_with(effect).iter();
@@ -113,15 +103,11 @@ fn objects_of_rows(rows: &[PlanRow]) -> BTreeSet<&ObjectKey> {
 fn kept_rows(question: &Question) -> Vec<PlanRow> {
     let kept = question.outline.iter().flat_map(|outline| &outline.kept);
     let named = kept.filter(|(_, reason)| reason.is_reported());
-    let mut rows: Vec<PlanRow> = named
-        .map(|(key, reason)| PlanRow::from_text('=', format!("{key}: {}", reason.describe_without_advice())))
-        .collect();
-    let more = rows.len().saturating_sub(MAX_KEPT);
-    rows.truncate(MAX_KEPT);
-    if more > 0 {
-        rows.push(PlanRow::from_text(' ', format!("… and {more} more kept")));
-    }
-    rows
+    let lines = named.map(|(key, reason)| format!("{key}: {}", reason.describe_without_advice()));
+    first_lines_and_more(lines)
+        .into_iter()
+        .map(|line| PlanRow::from_text('=', line))
+        .collect()
 }
 
 /// Returns the line of the question, which names the answer that confirms.
@@ -139,11 +125,11 @@ pub(super) fn prompt(question: &Question) -> Line {
     }
 }
 
-/// Counts the objects whose data would be lost.
+/// Counts the objects that are pruned with their data.
 fn count_data_losses(question: &Question) -> usize {
     let losses = question.consequences().filter(|refusal| refusal.is_data_loss());
     let pruned: BTreeSet<&ObjectKey> = losses.filter_map(Refusal::object).collect();
-    pruned.len() + question.lossy_recreations().count()
+    pruned.len()
 }
 
 /// Returns the answer that confirms. For a loss of data, or if all members are deleted, that is the name of the set, so
@@ -152,8 +138,12 @@ pub(super) fn wanted_answer(question: &Question) -> AnswerWanted {
     let is_grave = question.refusals.iter().any(|refusal| {
         refusal.is_data_loss() || refusal.is_prune_all() || matches!(refusal, Refusal::DeletesSet { .. })
     });
+    let may_lose_data = question.outline.iter().any(|outline| {
+        let mut recreatable = outline.recreatable.iter();
+        recreatable.any(|key| outline.with_data.contains(key))
+    });
     match &question.set {
-        Some(set) if is_grave || count_data_losses(question) > 0 => {
+        Some(set) if is_grave || may_lose_data || count_data_losses(question) > 0 => {
             let reference = set.kind.as_ref().map(|_| set.reference());
             AnswerWanted::SetName(std::iter::once(set.name.clone()).chain(reference).collect())
         }
@@ -167,7 +157,6 @@ fn danger_rows(question: &Question) -> Vec<PlanRow> {
         .consequences()
         .partition(|refusal| matches!(refusal, Refusal::PrunesStorage { .. }));
     let mut dangers: Vec<PlanRow> = storage.into_iter().filter_map(consequence_row).collect();
-    dangers.extend(question.lossy_recreations().map(lossy_recreation_row));
     dangers.extend(others.into_iter().filter_map(consequence_row));
     let named = objects_of_rows(&dangers);
     let pruned = question.objects_with(Effect::Pruned).iter();
@@ -196,7 +185,7 @@ fn plan_line(question: &Question) -> Option<Line> {
     match (counts.effects.last(), count_members(outline)) {
         (None, _) if ends_set => line.push(Color::Danger, "DELETE the set"),
         (None, _) => line.push(Color::Plain, EffectCounts::NOTHING),
-        (Some((_, Effect::Recreated | Effect::Pruned)), members) => {
+        (Some((_, Effect::Pruned)), members) => {
             line.push(Color::Danger, format!(" of {}", counted(members, "member")));
         }
         (Some(_), _) => {}
@@ -210,7 +199,7 @@ fn plan_line(question: &Question) -> Option<Line> {
 /// Counts the members before the run.
 fn count_members(outline: &PlanOutline) -> usize {
     let kept = outline.kept.iter().filter(|(_, reason)| reason.is_of_member());
-    outline.changed.len() + outline.recreated.len() + outline.removed.len() + outline.unchanged + kept.count()
+    outline.changed.len() + outline.removed.len() + outline.unchanged + kept.count()
 }
 
 /// `Plan: 3 objects join the set`; `None` if the objects leave the set, because a danger then counts them.
@@ -222,8 +211,8 @@ fn joining_objects_line(question: &Question, count: usize) -> Option<Line> {
     (!leave).then(|| Line::new(Color::Plain, text))
 }
 
-/// The number of characters that ` and 123 more` takes.
-const AND_MORE_WIDTH: usize = 13;
+/// The most names in the row of a namespace and kind.
+const MAX_NAMES_IN_ROW: usize = 3;
 
 /// Returns a row for the objects of each namespace and kind.
 fn rows_by_kind<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<PlanRow> {
@@ -233,34 +222,16 @@ fn rows_by_kind<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -
         folded.entry(place).or_default().push(&key.name);
     }
     let mut rows = Vec::new();
-    for ((namespace, kind), names) in folded {
+    for ((namespace, kind), mut names) in folded {
+        names.sort_unstable();
         let objects = ObjectKey {
             group_kind: kind.clone(),
             namespace: namespace.map(str::to_owned),
-            name: join_names_within_width(kind, names),
+            name: first_names_up_to(MAX_NAMES_IN_ROW, names),
         };
         rows.push(PlanRow::new(effect.sign_and_color(), Some(&objects), ""));
     }
     rows
-}
-
-/// `pg, redis and 3 more`
-fn join_names_within_width(kind: &GroupKind, mut names: Vec<&str>) -> String {
-    names.sort_unstable();
-    let width = |text: &str| kind.object_name(text).chars().count();
-    let all = names.join(", ");
-    if width(&all) <= MAX_NAME_WIDTH {
-        return all;
-    }
-    let shown = (2..=names.len())
-        .take_while(|shown| width(&names[..*shown].join(", ")) + AND_MORE_WIDTH <= MAX_NAME_WIDTH)
-        .last()
-        .unwrap_or(1);
-    let text = names[..shown].join(", ");
-    match names.len() - shown {
-        0 => text,
-        more => format!("{text} and {more} more"),
-    }
 }
 
 /// The most objects that are named.
@@ -270,21 +241,15 @@ const MAX_NAMED: usize = 10;
 /// all of them are named.
 fn possible_recreation_lines(outline: &PlanOutline, columns: usize) -> Vec<Line> {
     let recreatable = &outline.recreatable;
-    let Some(first) = recreatable.first() else {
+    if recreatable.is_empty() {
         return Vec::new();
-    };
-    let is_one_place = recreatable.iter().all(|key| key.namespace == first.namespace);
+    }
     let (mut lossy, mut others) = (Vec::new(), Vec::new());
     for key in recreatable {
-        let name = if is_one_place {
-            key.object_name()
-        } else {
-            key.to_string()
-        };
         if outline.with_data.contains(key) {
-            lossy.push(format!("{name} (its data would be lost)"));
+            lossy.push(format!("{key} (its data would be lost)"));
         } else {
-            others.push(name);
+            others.push(key.to_string());
         }
     }
     let most = MAX_NAMED.max(lossy.len());

@@ -18,7 +18,7 @@ use crate::cluster::connection::{Connection, Endpoint};
 use crate::cluster::discovery::KindLookup;
 use crate::cluster::identity::SYSTEM_NAMESPACE;
 use crate::error::{Error, ErrorKind, Exit};
-use crate::event::{Action, Claims, ObjectOutcome};
+use crate::event::{Action, ObjectOutcome};
 use crate::execute::Prediction;
 use crate::manifest::Manifests;
 use crate::model::identity::ObjectKey;
@@ -116,7 +116,6 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
     };
     let taken_in = keys(|outcome| outcome.taken_in);
     let recreated = keys(|outcome| outcome.action == Action::Recreated);
-    let with_data = keys(|outcome| outcome.claims == Claims::Lost);
     let times = prepared.plan.describe_prune_times(&prepared.policy);
     let prunes = prepared.plan.all_prunes();
     let mut times: BTreeMap<&ObjectKey, &String> = prunes
@@ -132,7 +131,6 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
         seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::for_unwritten_object(&uid))),
         taken_in: taken_in.contains(&key),
         recreated: recreated.contains(&key),
-        loses_data: with_data.contains(&key),
         lost: losses.remove(&key).unwrap_or_default(),
         left_to_autoscaler: saved::pointer_left_to_autoscaler(&prepared.desired, &key),
         prune_time: times.remove(&key).cloned().unwrap_or_default(),
