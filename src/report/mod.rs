@@ -73,14 +73,11 @@ fn print_unless_quiet(label: Label, text: &str, style: Style) {
     }
 }
 
-/// Prints the findings above the question whether to repair them, and returns `true`. If the format of standard output
-/// has no lines, prints nothing and returns `false`.
-pub fn print_findings_in_line_formats(findings: &[Finding], style: Style) -> bool {
-    let has_lines = matches!(style.format, Format::Lines | Format::Wide);
-    if has_lines {
-        print_lines(&finding_lines(findings, style));
+/// Prints the findings above the question whether to repair them; nothing if the format of standard output has no lines.
+pub fn print_findings_in_line_formats(findings: &[Finding], style: Style) {
+    if matches!(style.format, Format::Lines | Format::Wide) {
+        print_lines(&finding_lines(findings));
     }
-    has_lines
 }
 
 /// Prints a document in the chosen format: as a table, as names, or as JSON, YAML or KYAML.

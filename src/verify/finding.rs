@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 
 use crate::model::identity::ObjectKey;
 
@@ -24,7 +25,7 @@ pub struct Finding {
     pub message: String,
     /// What the user can do; empty if there is nothing to do.
     pub hint: String,
-    #[serde(skip)]
+    #[serde(flatten)]
     pub fix_status: FixStatus,
 }
 
@@ -37,6 +38,16 @@ pub enum FixStatus {
     Offered,
     /// `--fix` has repaired the inconsistency.
     Done,
+}
+
+impl Serialize for FixStatus {
+    /// Writes the fields `fixable` and `fixed` of a finding.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("FixStatus", 2)?;
+        fields.serialize_field("fixable", &(*self != Self::ByHand))?;
+        fields.serialize_field("fixed", &(*self == Self::Done))?;
+        fields.end()
+    }
 }
 
 impl Finding {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::finding::{Finding, Rule};
 use super::record_findings::{present_members, served_record};
-use super::{ExaminedSet, name_for_kubectl, record_covers};
+use super::{ExaminedSet, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
 use crate::model::text::first_names_and_more;
@@ -148,7 +148,7 @@ pub(super) fn lost_member_finding(live: &Live) -> Finding {
     let message = "applied as a member of a set, and its part-of label is gone";
     Finding::new(Rule::LostMember, &live.key, message).with_hint(format!(
         "adopt {} with `kubectl applyset adopt`, or delete it",
-        name_for_kubectl(&live.key)
+        live.key.shell_arguments()
     ))
 }
 

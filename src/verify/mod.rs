@@ -208,12 +208,3 @@ fn find_appliers(set: &ExaminedSet, context: CheckContext<'_>) -> BTreeSet<Strin
     }
     appliers
 }
-
-/// Returns the object as kubectl's arguments name it: `secret/web -n shop`.
-fn name_for_kubectl(key: &ObjectKey) -> String {
-    let name = key.object_name();
-    match &key.namespace {
-        Some(namespace) => format!("{name} -n {namespace}"),
-        None => name,
-    }
-}

@@ -48,7 +48,7 @@ fn check_not_in_own_set(set: &ExaminedSet) -> Option<Finding> {
             "labeled as a member of its own set; a tool that prunes by this label would delete the record";
         Finding::new(Rule::ParentInOwnSet, identity, message).with_hint(format!(
             "remove the label with `kubectl label {} {PART_OF_LABEL}-`",
-            super::name_for_kubectl(identity)
+            identity.shell_arguments()
         ))
     })
 }

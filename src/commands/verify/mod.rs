@@ -13,12 +13,11 @@ use crate::compare::ownership::member_field_manager;
 use crate::error::{Error, ErrorKind, Exit};
 use crate::event::{Interrupt, Resume};
 use crate::execute::{ParentWriteError, ParentWriting, Repaired};
-use crate::model::applyset::ParentIdentity;
 use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WebhookPatience, WriteSettings};
 use crate::plan::{Consent, Proposal, Refusal};
 use crate::read::{Cluster, Wanted};
-use crate::report::{self, ContextAndServer, Question, RequestsAndSeconds, Style, VerifyDocument};
+use crate::report::{self, ContextAndServer, Format, Question, RequestsAndSeconds, Style, VerifyDocument};
 use crate::session::connect;
 use crate::session::prompt::{self, Agreed, Questions, ask_user};
 use crate::session::signals::{listen, listen_while_writing, run_unless_interrupted};
@@ -45,7 +44,6 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         questions: Questions::at_terminal(options.is_interactive, &[]),
         consent: options.consent.clone(),
         place: ContextAndServer::default(),
-        findings_are_printed: false,
     };
     let outcome = run.verify().await;
     // A usage error has no document.
@@ -65,7 +63,8 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         document.print_hints_and_summary(style);
     };
     match outcome.as_ref().err().map(|error| error.kind) {
-        Some(ErrorKind::NotConfirmed) if run.findings_are_printed => {
+        // The findings were printed above the question.
+        Some(ErrorKind::NotConfirmed) if matches!(style.format, Format::Lines | Format::Wide) => {
             document.print_hints_and_summary(style);
         }
         None | Some(ErrorKind::Refused | ErrorKind::NotConfirmed) => print(),
@@ -98,8 +97,6 @@ struct VerifyRun<'a> {
     questions: Questions,
     consent: Consent,
     place: ContextAndServer,
-    /// True if the findings were printed above the question.
-    findings_are_printed: bool,
 }
 
 impl VerifyRun<'_> {
@@ -167,8 +164,7 @@ impl VerifyRun<'_> {
                 proposal,
                 style,
                 async |refusals| {
-                    self.findings_are_printed =
-                        report::print_findings_in_line_formats(&self.inspected.findings, style);
+                    report::print_findings_in_line_formats(&self.inspected.findings, style);
                     let asked = Instant::now();
                     let is_confirmed = ask_user(Question {
                         set: None,
@@ -187,8 +183,6 @@ impl VerifyRun<'_> {
             if agreed == Agreed::WithoutQuestion {
                 break;
             }
-            // The report prints the findings again, each with its result.
-            self.findings_are_printed = false;
             self.discover_and_inspect_again().await?;
         }
         Ok(())
@@ -201,10 +195,8 @@ impl VerifyRun<'_> {
         let offered = std::mem::take(&mut self.inspected.findings);
         let mut results = RepairResults::default();
         self.write_repairs(&mut results, interrupt).await?;
-        // If the next inspection fails, these are reported.
-        self.failures.clone_from(&results.failures);
+        self.failures = std::mem::take(&mut results.failures);
         run_unless_interrupted(interrupt, self.discover_and_inspect_again()).await?;
-        self.failures = results.failure_messages(&self.inspected.repairs);
         if results.ended_runs > 0 {
             let runs = counted(results.ended_runs, "run");
             report::print_note(&format!("{runs} listed as abandoned"), self.style);
@@ -287,9 +279,7 @@ fn build_proposal(repairs: &[Repair]) -> Proposal {
 struct RepairResults {
     /// The ids of the sets whose parents were written.
     written: BTreeSet<String>,
-    /// The parents that were not written, because another run has changed them since they were read.
-    overtaken: Vec<ParentIdentity>,
-    /// A message for each write that failed.
+    /// A message for each parent that was not written.
     failures: Vec<String>,
     /// The number of runs whose entries were ended.
     ended_runs: usize,
@@ -308,21 +298,12 @@ impl RepairResults {
                 self.written.insert(repair.set.id.to_string());
                 self.ended_runs += repair.ended.len();
             }
-            Ok(Repaired::Overtaken) => self.overtaken.push(repair.set.parent.clone()),
+            Ok(Repaired::Overtaken) => self.failures.push(format!(
+                "{}: not repaired: it changed during the run; run the same command again",
+                repair.set.parent
+            )),
             Err(error) => self.failures.push(format!("{}: {error}", repair.set.parent)),
         }
-    }
-
-    /// Returns the messages about writes that failed, and about parents that were not written because another run had
-    /// changed them. The latter count only if one of the `remaining` repairs is for the parent.
-    fn failure_messages(&self, remaining: &[Repair]) -> Vec<String> {
-        let overtaken = self.overtaken.iter();
-        let unrepaired =
-            overtaken.filter(|parent| remaining.iter().any(|repair| repair.set.parent == **parent));
-        let messages = unrepaired.map(|parent| {
-            format!("{parent}: not repaired: it changed during the run; run the same command again")
-        });
-        self.failures.iter().cloned().chain(messages).collect()
     }
 }
 

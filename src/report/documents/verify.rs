@@ -9,9 +9,8 @@ use super::report::RequestsAndSeconds;
 use super::{ErrorDocument, Listing};
 use crate::error::Error;
 use crate::model::identity::ObjectKey;
-use crate::model::text::{counted, escape_as_one_line};
+use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
-use crate::report::layout::paint::wrap;
 use crate::report::print_unless_quiet;
 use crate::report::style::Style;
 use crate::report::text_lines::{self, Label};
@@ -23,7 +22,7 @@ use crate::verify::{Finding, FixStatus, Severity};
 pub struct VerifyDocument {
     /// The sets that were checked, as in the document of `list`.
     pub sets: Vec<SetListing>,
-    findings: Vec<FindingDocument>,
+    findings: Vec<Finding>,
     summary: FindingCounts,
     /// Resources that could not be listed in all namespaces, and API groups that could not be discovered. Their objects
     /// were not checked.
@@ -33,15 +32,6 @@ pub struct VerifyDocument {
     error: Option<ErrorDocument>,
     #[serde(flatten)]
     cost: RequestsAndSeconds,
-}
-
-/// A finding in the document of `verify`.
-#[derive(Debug, Serialize)]
-struct FindingDocument {
-    #[serde(flatten)]
-    finding: Finding,
-    fixable: bool,
-    fixed: bool,
 }
 
 /// The number of remaining findings by severity, and of fixed ones.
@@ -76,7 +66,7 @@ impl VerifyDocument {
         Self {
             sets,
             summary,
-            findings: findings.into_iter().map(FindingDocument::from).collect(),
+            findings,
             unread,
             warnings,
             error: error.map(ErrorDocument::from),
@@ -92,14 +82,14 @@ impl VerifyDocument {
     /// Prints hints and the summary to standard error.
     pub fn print_hints_and_summary(&self, style: Style) {
         let mut seen = BTreeSet::new();
-        for FindingDocument { finding, .. } in &self.findings {
+        for finding in &self.findings {
             if !finding.hint.is_empty() && seen.insert((finding.rule, &finding.hint)) {
                 print_unless_quiet(Label::Hint, &format!("{}: {}", finding.rule, finding.hint), style);
             }
         }
         let findings = self.findings.iter();
         let offered = findings
-            .filter(|document| document.finding.fix_status == FixStatus::Offered)
+            .filter(|finding| finding.fix_status == FixStatus::Offered)
             .count();
         if offered > 0 {
             print_unless_quiet(
@@ -133,44 +123,28 @@ impl VerifyDocument {
 }
 
 impl Listing for VerifyDocument {
-    fn lines(&self, style: Style) -> Vec<String> {
-        finding_lines(self.findings.iter().map(|document| &document.finding), style)
+    fn lines(&self, _: Style) -> Vec<String> {
+        finding_lines(&self.findings)
     }
 
     /// Returns the names of the objects with findings, each once.
     fn names(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
-        let objects = self
-            .findings
-            .iter()
-            .filter_map(|document| document.finding.object.as_ref());
+        let objects = self.findings.iter();
         objects
+            .filter_map(|finding| finding.object.as_ref())
             .filter(|key| seen.insert(*key))
             .map(ObjectKey::object_name)
             .collect()
     }
 }
 
-impl From<Finding> for FindingDocument {
-    fn from(finding: Finding) -> Self {
-        Self {
-            fixable: finding.fix_status != FixStatus::ByHand,
-            fixed: finding.fix_status == FixStatus::Done,
-            finding,
-        }
-    }
-}
-
-/// Returns a line for each finding, wrapped between words at a terminal:
-/// `error wrong-id secret/web in namespace shop: label … (fixed)`
-pub(in crate::report) fn finding_lines<'f>(
-    findings: impl IntoIterator<Item = &'f Finding>,
-    style: Style,
-) -> Vec<String> {
+/// Returns a line for each finding: `error wrong-id secret/web in namespace shop: label … (fixed)`
+pub(in crate::report) fn finding_lines(findings: &[Finding]) -> Vec<String> {
     let mut lines = Vec::new();
     for finding in findings {
         let object = finding.object.as_ref();
-        let line = format!(
+        lines.push(format!(
             "{} {} {}: {}{}",
             finding.severity,
             finding.rule,
@@ -181,15 +155,7 @@ pub(in crate::report) fn finding_lines<'f>(
             } else {
                 ""
             }
-        );
-        let parts = wrap(
-            &escape_as_one_line(&line),
-            style.output.max_line_width().saturating_sub(2),
-        );
-        for (index, part) in parts.iter().enumerate() {
-            let margin = if index == 0 { "" } else { "  " };
-            lines.push(format!("{margin}{part}"));
-        }
+        ));
     }
     lines
 }

@@ -88,7 +88,7 @@ fn members_whose_parent_is_gone_are_orphans_until_their_set_is_applied_again() {
     assert_eq!(reported(&run), expected);
     assert_eq!(run.document()["sets"], json!([]));
     assert!(
-        run.stderr.contains("kubectl applyset apply web -n"),
+        run.stderr.contains("kubectl applyset apply secret/web -n"),
         "{}",
         run.stderr
     );

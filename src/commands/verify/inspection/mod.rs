@@ -135,7 +135,7 @@ impl Inspection<'_> {
         let mut orphans = Vec::new();
         // The set has members, but no parent.
         if sets.is_empty() {
-            let text = to_command_arguments(reference, &identity);
+            let text = identity.shell_arguments();
             read::unique_by_uid(&mut members, |live| live, |_| false);
             orphans = verify::check_orphans(&members, &BTreeSet::new(), &self.options.appliers, Some(&text));
         }
@@ -379,19 +379,5 @@ fn metadata_selector(labels: &str) -> Selector {
     Selector {
         labels: labels.to_owned(),
         accept: read::METADATA_LIST,
-    }
-}
-
-/// Returns the set as arguments of a command, in the form that the user has typed, with the namespace:
-/// `configmap/web -n shop`.
-fn to_command_arguments(reference: &SetReference, identity: &ObjectKey) -> String {
-    let resource = reference.resource.as_ref();
-    let name = resource.map_or_else(
-        || reference.name.clone(),
-        |resource| format!("{resource}/{}", reference.name),
-    );
-    match &identity.namespace {
-        Some(namespace) => format!("{name} -n {namespace}"),
-        None => name,
     }
 }
