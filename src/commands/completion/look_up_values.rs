@@ -17,7 +17,6 @@ use super::safe_names;
 use crate::cli::{Cli, GlobalFlags};
 use crate::cluster::connection::{ConnectionOptions, KubeconfigNames, Login};
 use crate::cluster::discovery::KindLookup;
-use crate::model::applyset::parent::Reading;
 use crate::model::resource::Resource;
 use crate::read::{self, Cluster, KindWaits, Wanted};
 use crate::session::connect;
@@ -67,33 +66,18 @@ impl ValueLookup {
             return Vec::new();
         };
         let typed = typed.to_owned();
-        let suggestions = run_with_time_limit(move || match source {
+        let names = run_with_time_limit(move || match source {
             ValueSource::Sets => within_runtime(find_sets(&shared, &typed)),
             ValueSource::Namespaces => within_runtime(find_namespaces(&shared)),
             ValueSource::Contexts => read_kubeconfig_names(&shared, |names| names.contexts),
             ValueSource::Clusters => read_kubeconfig_names(&shared, |names| names.clusters),
             ValueSource::Users => read_kubeconfig_names(&shared, |names| names.users),
         });
-        suggestions
+        names
             .unwrap_or_default()
-            .into_iter()
-            .filter_map(|suggestion| {
-                let candidate = safe_names::to_candidate(&suggestion.name)?;
-                Some(candidate.help(suggestion.help.map(Into::into)))
-            })
+            .iter()
+            .filter_map(|name| safe_names::to_candidate(name))
             .collect()
-    }
-}
-
-/// One value that was found, with a description for the shell.
-struct Suggestion {
-    name: String,
-    help: Option<String>,
-}
-
-impl From<String> for Suggestion {
-    fn from(name: String) -> Self {
-        Self { name, help: None }
     }
 }
 
@@ -119,28 +103,28 @@ fn within_runtime<T>(lookup: impl Future<Output = Option<T>>) -> Option<T> {
 fn read_kubeconfig_names(
     shared: &GlobalFlags,
     choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
-) -> Option<Vec<Suggestion>> {
+) -> Option<Vec<String>> {
     let names = settings::read_connection(&shared.connection)
         .ok()?
         .read_kubeconfig_names()
         .ok()?;
-    Some(choose(names).into_iter().map(Suggestion::from).collect())
+    Some(choose(names))
 }
 
 /// Finds the namespaces of the cluster. `--namespace` is not read, since its value is being typed.
-async fn find_namespaces(shared: &GlobalFlags) -> Option<Vec<Suggestion>> {
+async fn find_namespaces(shared: &GlobalFlags) -> Option<Vec<String>> {
     let options = ConnectionOptions {
         login: Login::Silent,
         ..settings::read_connection(&shared.connection).ok()?
     };
     let connection = options.connect().await.ok()?;
     let names = read::list_namespace_names(&connection.server).await.ok()?;
-    Some(names.into_iter().map(Suggestion::from).collect())
+    Some(names)
 }
 
 /// Finds the sets of the namespace. If a resource is typed already (`cm/`), only its sets are listed, with the resource
 /// as it is typed.
-async fn find_sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Suggestion>> {
+async fn find_sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<String>> {
     let connection = connect::connect_with_login(shared, Login::Silent).await.ok()?;
     let cluster = connect::discover(connection, KindWaits::never(), Wanted::Nothing)
         .await
@@ -165,20 +149,13 @@ async fn find_sets_of_kind(
     cluster: &Cluster,
     kind: &Arc<Resource>,
     reference: impl Fn(&str) -> String,
-) -> Vec<Suggestion> {
+) -> Vec<String> {
     let kinds = slice::from_ref(kind);
     let found = read::list_parents(&cluster.server, kinds, Some(&cluster.namespace)).await;
-    let sets = found
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(identity, parent)| Suggestion {
-            name: reference(&identity.name),
-            help: match parent.reading {
-                Reading::Parent(record) => Some(format!("set of {}", record.tooling)),
-                _ => None,
-            },
-        });
-    sets.collect()
+    let sets = found.unwrap_or_default();
+    sets.iter()
+        .map(|(identity, _)| reference(&identity.name))
+        .collect()
 }
 
 /// Returns the shortest reference to a set: the name alone for a Secret, unless the user has begun to type `secret/`.
