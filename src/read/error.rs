@@ -48,7 +48,7 @@ pub fn failed_selection((place, error): (ListTarget, ListError), labels: Option<
 }
 
 /// The error about a resource whose group could not be discovered.
-pub(super) fn unknowable_kind(argument: &str, failure: &FailedVersion) -> Error {
+pub fn unknowable_kind(argument: &str, failure: &FailedVersion) -> Error {
     Error::for_undiscoverable_kind(format!(
         "resource {argument:?}: cannot determine whether the server has it: {failure}"
     ))

@@ -36,7 +36,7 @@ pub use cluster_state::{ClusterState, Goal, ReadSettings, WithLiveFields, read_c
 pub use contents::{ContentsError, list_contents_of_namespaces_and_crds};
 pub use definitions::{Definitions, read_crds_by_kind};
 pub use early_reads::{EarlyReads, Wanted};
-pub use error::{failed_selection, forbidden_parent_kind, no_set_to_move, no_such_set};
+pub use error::{failed_selection, forbidden_parent_kind, no_set_to_move, no_such_set, unknowable_kind};
 pub use forbidden_values::leave_out_forbidden_values;
 pub use kinds_missing_from_discovery::{KindWait, UndeterminedKindError, describe_kinds_behind_permission};
 pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};

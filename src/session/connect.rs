@@ -8,14 +8,15 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use crate::cli::GlobalFlags;
 use crate::cluster::connection::{Connection, ConnectionOptions, Login};
-use crate::cluster::discovery;
+use crate::cluster::discovery::{self, Discovery, KindLookup};
 use crate::cluster::identity::ClusterUid;
 use crate::error::Error;
 use crate::execute::estimate_concurrent_writes_at_start;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
 use crate::model::list_targets::Reach;
-use crate::read::{Cluster, EarlyReads, KindWaits, Wanted};
+use crate::model::resource::Resource;
+use crate::read::{Cluster, EarlyReads, KindWaits, Wanted, unknowable_kind};
 use crate::report::{self, ContextAndServer, Style};
 use crate::settings::{self, SetReference};
 
@@ -26,11 +27,8 @@ const CONNECTIONS_BEFORE_LISTS: usize = 4;
 const MAX_CONNECTIONS_FOR_LISTS: usize = 16;
 /// The connections in which a first apply asks, while it lists, what the user may do and who the user is.
 const CONNECTIONS_ABOUT_USER: usize = 2;
-/// The time after which a note says that the program still waits for the server's first answer.
+/// The time after which a note says that the program still waits for an answer.
 const LONG_SILENCE: Duration = Duration::from_secs(5);
-/// The time after which a note says that the program waits for an answer of a server that has answered before. It is
-/// longer than [`LONG_SILENCE`]: the server works, and a single request may be slow because of a webhook.
-const LONG_SILENCE_AFTER_ANSWERS: Duration = Duration::from_secs(10);
 /// The time between two checks whether requests wait for an answer.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -54,12 +52,8 @@ fn spawn_notes_on_silence(connection: &Connection, style: Style) {
         let mut is_noted = false;
         loop {
             tokio::time::sleep(CHECK_INTERVAL).await;
-            let patience = if server.has_answered() {
-                LONG_SILENCE_AFTER_ANSWERS
-            } else {
-                LONG_SILENCE
-            };
-            let is_long = server.time_without_answer().is_some_and(|time| time >= patience);
+            let silence = server.time_without_answer();
+            let is_long = silence.is_some_and(|time| time >= LONG_SILENCE);
             if is_long && !is_noted {
                 report::print_note(&format!("still waiting for an answer from {address}"), style);
             }
@@ -232,6 +226,26 @@ fn estimate_list_count(manifests: &[Manifest]) -> usize {
         Reach::Namespace => kinds.len() * namespaces.len(),
     };
     where_manifests_are + kinds.len()
+}
+
+/// Finds the resource that a user has named in a flag as for kubectl: `Job`, `jobs`, `jobs.batch`.
+///
+/// # Errors
+///
+/// The server does not have it, or does not answer for its group.
+pub fn find_resource_of_flag<'d>(
+    discovery: &'d Discovery,
+    flag: &str,
+    name: &str,
+) -> Result<&'d Resource, Error> {
+    match discovery.find_by_argument(name) {
+        KindLookup::Found(resource) => Ok(resource),
+        KindLookup::GroupFailed(failure) => Err(unknowable_kind(name, failure)),
+        KindLookup::Absent => Err(Error::usage(
+            format!("{flag}: the server doesn't have a resource type {name:?}"),
+            "list the types with `kubectl api-resources`",
+        )),
+    }
 }
 
 /// Returns the result of a blocking task, or passes its panic on.

@@ -96,11 +96,6 @@ impl Breaker {
         left.unwrap_or_default().clamp(SHORTEST_PROBE, LONGEST_PROBE)
     }
 
-    /// Returns whether any request was answered, by the server or by a proxy.
-    pub(super) fn has_answered(&self) -> bool {
-        self.activity().last_answer.is_some()
-    }
-
     /// Returns how long requests have been waiting while none was answered; `None` if no request waits.
     pub(super) fn time_without_answer(&self) -> Option<Duration> {
         self.activity().waiting_since.map(|since| since.elapsed())

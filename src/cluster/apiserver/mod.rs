@@ -209,11 +209,6 @@ impl ApiServer {
         self.breaker.is_open()
     }
 
-    /// Returns whether any request was answered, by the server or by a proxy.
-    pub fn has_answered(&self) -> bool {
-        self.breaker.has_answered()
-    }
-
     /// Returns how long requests have been waiting while none was answered; `None` if no request waits.
     pub fn time_without_answer(&self) -> Option<Duration> {
         self.breaker.time_without_answer()
