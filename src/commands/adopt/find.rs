@@ -18,8 +18,9 @@ use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::model::write_settings::Hooks;
 use crate::plan::{MembershipKeepReason, MembershipSkip};
-use crate::read::{self, Cluster, ListTargets, Selector};
+use crate::read::{self, Cluster, ListTargets, Selector, unknowable_kind};
 use crate::session::adopt_move_disband::SetRead;
+use crate::session::connect::find_resource_of_flag;
 use crate::settings::{AdoptOptions, ObjectsToAdopt};
 
 /// The kinds that `kubectl apply --prune` deletes without `--prune-allowlist` (kubectl 1.36,
@@ -168,20 +169,7 @@ fn find_resources_or_defaults(cluster: &Cluster, kinds: &[String]) -> Result<Vec
         return Ok(resources);
     }
     for kind in kinds {
-        let resource = match cluster.discovery.find_by_argument(kind) {
-            KindLookup::Found(resource) => resource,
-            KindLookup::GroupFailed(failure) => {
-                return Err(Error::for_undiscoverable_kind(format!(
-                    "cannot determine whether the server has resource {kind:?}: {failure}"
-                )));
-            }
-            KindLookup::Absent => {
-                return Err(Error::usage(
-                    format!("the server doesn't have a resource type {kind:?}"),
-                    "list the types with `kubectl api-resources`",
-                ));
-            }
-        };
+        let resource = find_resource_of_flag(&cluster.discovery, "--kinds", kind)?;
         if let Some(verb) = find_missing_verb(resource) {
             return Err(Error::usage(
                 format!(
@@ -212,9 +200,7 @@ pub(super) fn find_served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<
             Ok(Some(Arc::new(resource.clone())))
         }
         KindLookup::Found(_) | KindLookup::Absent => Ok(None),
-        KindLookup::GroupFailed(failure) => Err(Error::for_undiscoverable_kind(format!(
-            "cannot determine whether the server has kind {kind}: {failure}"
-        ))),
+        KindLookup::GroupFailed(failure) => Err(unknowable_kind(&kind.to_string(), failure)),
     }
 }
 

@@ -11,21 +11,23 @@ use std::collections::BTreeSet;
 use futures_util::future::join;
 
 use super::command_run::CommandRun;
-use super::connect::{discover, discover_and_read_manifests, open_connections_for_new_set};
+use super::connect::{
+    discover, discover_and_read_manifests, find_resource_of_flag, open_connections_for_new_set,
+};
 use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
-use crate::cluster::discovery::{Discovery, KindLookup};
+use crate::cluster::discovery::Discovery;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifest, Manifests, Source};
 use crate::model::identity::GroupKind;
 use crate::model::text::first_names_and_more;
-use crate::model::write_settings::{DryRun, WriteSettings};
+use crate::model::write_settings::DryRun;
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
-use crate::plan::{self, Plan, Policy, Recreate, Risk, UnchangedMembers, is_namespace_or_crd_kind};
+use crate::plan::{self, Policy, Recreate, Risk, UnchangedMembers, is_namespace_or_crd_kind};
 use crate::read::{
-    Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, ask_whether_administrator,
+    Administrator, Cluster, Goal, NamedSet, ReadSettings, Wanted, ask_whether_administrator,
     leave_out_forbidden_values, read_cluster_state, resolve_named_set, user_name,
 };
 use crate::report::SetDocument;
@@ -66,14 +68,6 @@ struct ResolvedSet {
     base: Option<Desired>,
 }
 
-/// The plan, and what it was made of.
-struct Planned {
-    state: ClusterState,
-    policy: Policy,
-    plan: Plan,
-    base: Option<Base>,
-}
-
 /// Makes a plan that is executed once the user agrees to it. If an earlier plan of this run is outdated, its manifests
 /// and the answer about the user's permissions are used again.
 pub async fn plan_to_write(
@@ -82,7 +76,7 @@ pub async fn plan_to_write(
     options: &ApplyOptions,
     outdated: Option<Prepared>,
 ) -> Result<Prepared, Error> {
-    let (mut resolved, mut user) = match outdated {
+    let (resolved, mut user) = match outdated {
         None => {
             let connection = run.connect(shared).await?;
             let resolved = resolve_set_and_desired(run, connection, options, Input::Sources).await?;
@@ -104,9 +98,9 @@ pub async fn plan_to_write(
             (user, _) = join(ask_whether_administrator(&server), user_name(&server)).await;
         }
     };
-    let planning = read_and_plan(&mut resolved, options, options.take_over);
-    let (planned, ()) = join(planning, asking).await;
-    let mut prepared = build_prepared(resolved, options, planned?);
+    let planning = read_and_plan(resolved, options, options.take_over);
+    let (prepared, ()) = join(planning, asking).await;
+    let mut prepared = prepared?;
     prepared.user = user;
     Ok(prepared)
 }
@@ -138,15 +132,14 @@ pub async fn plan_to_show(
     options: &ApplyOptions,
     input: Input,
 ) -> Result<Prepared, Error> {
-    let mut resolved = resolve_set_and_desired(run, connection, options, input).await?;
-    let mut planned = read_and_plan(&mut resolved, options, Risk::Allowed).await?;
+    let resolved = resolve_set_and_desired(run, connection, options, input).await?;
+    let mut prepared = read_and_plan(resolved, options, Risk::Allowed).await?;
     if options.take_over == Risk::Refused {
         // The plan takes the set over only to be shown. The refusal comes first in the list, and says that a write
         // needs the flag.
-        let taken_over = planned.state.take_over.take();
-        planned.plan.refusals.splice(..0, taken_over);
+        let taken_over = prepared.state.take_over.take();
+        prepared.plan.refusals.splice(..0, taken_over);
     }
-    let prepared = build_prepared(resolved, options, planned);
     report_notes_and_warnings(run, &prepared);
     Ok(prepared)
 }
@@ -274,17 +267,17 @@ fn check_secrets_can_be_read_again(manifests: &Manifests) -> Result<(), Error> {
 
 /// Reads the state and makes the plan.
 async fn read_and_plan(
-    resolved: &mut ResolvedSet,
+    resolved: ResolvedSet,
     options: &ApplyOptions,
     take_over: Risk,
-) -> Result<Planned, Error> {
+) -> Result<Prepared, Error> {
     let ResolvedSet {
-        cluster,
-        named,
-        desired,
+        mut cluster,
+        mut named,
+        mut desired,
+        manifests_to_save,
         recreate,
-        base,
-        ..
+        mut base,
     } = resolved;
     let rules = ReadSettings {
         status: Some(&options.status_rules),
@@ -293,29 +286,28 @@ async fn read_and_plan(
         field_manager: &options.writing.field_manager,
         concurrency: options.writing.concurrency,
     };
-    let mut base = base.take();
-    let goal = Goal::Apply(desired, base.as_mut(), &options.policy);
-    let mut state = read_cluster_state(cluster, named, goal, rules).await?;
+    let goal = Goal::Apply(&mut desired, base.as_mut(), &options.policy);
+    let mut state = read_cluster_state(&mut cluster, &mut named, goal, rules).await?;
     let mut policy = Policy {
-        recreate: recreate.clone(),
+        recreate,
         ..options.policy.clone()
     };
-    if state.former_tooling.is_some() {
+    let mut writing = options.writing.clone();
+    if let Some(tooling) = &state.former_tooling {
         // Unchanged members are applied too, so that their fields and labels pass from the former tool to this one.
         policy.unchanged = UnchangedMembers::Sent;
+        writing.former_manager = Some(member_field_manager(tooling).to_owned());
     }
-    let base = base.map(|base| Base::new(desired, base));
+    let base = base.map(|base| Base::new(&desired, base));
     if let Some(base) = &base {
-        base.mark_as_changed(desired, &mut state.observed);
+        base.mark_as_changed(&desired, &mut state.observed);
     }
-    let plan = plan::plan(&named.set, desired, &state.observed, &policy);
-    state.observed.forget_desired(desired);
-    Ok(Planned {
-        state,
-        policy,
-        plan,
-        base,
-    })
+    let plan = plan::plan(&named.set, &desired, &state.observed, &policy);
+    state.observed.forget_desired(&desired);
+    let mut prepared = Prepared::new(cluster, named, desired, state, policy, writing, plan);
+    prepared.manifests = manifests_to_save;
+    prepared.base = base;
+    Ok(prepared)
 }
 
 /// Reports the notes and warnings of the state and of the plan.
@@ -325,42 +317,7 @@ pub fn report_notes_and_warnings(run: &mut CommandRun, prepared: &Prepared) {
     run.report_new_warnings(&prepared.plan.describe_ignored_dependencies_and_losses());
 }
 
-/// Combines what was read with the plan.
-fn build_prepared(
-    resolved: ResolvedSet,
-    options: &ApplyOptions,
-    Planned {
-        state,
-        policy,
-        plan,
-        base,
-    }: Planned,
-) -> Prepared {
-    let writing = WriteSettings {
-        former_manager: state
-            .former_tooling
-            .as_ref()
-            .map(|tooling| member_field_manager(tooling).to_owned()),
-        ..options.writing.clone()
-    };
-    let ResolvedSet {
-        cluster,
-        named,
-        desired,
-        manifests_to_save,
-        // `policy` has it.
-        recreate: _,
-        // `Planned` has it, compared.
-        base: _,
-    } = resolved;
-    let mut prepared = Prepared::new(cluster, named, desired, state, policy, writing, plan);
-    prepared.manifests = manifests_to_save;
-    prepared.base = base;
-    prepared
-}
-
-/// Resolves the kinds of `--recreate`, which the user names as for kubectl: `Job`, `jobs`, `jobs.batch`. Without kinds,
-/// returns `without_kinds`. `discovery` has the kinds of the server and those that the manifests define.
+/// Resolves the kinds of `--recreate`. Without kinds, returns `without_kinds`. `discovery` has the kinds of the server and those that the manifests define.
 ///
 /// # Errors
 ///
@@ -375,18 +332,12 @@ pub fn resolve_recreate_kinds(
     if kinds.is_empty() {
         return Ok(without_kinds.clone());
     }
-    let kinds = kinds.iter().map(|kind| match discovery.find_by_argument(kind) {
-        KindLookup::Found(resource) if is_namespace_or_crd_kind(&resource.group_kind()) => {
-            Err(never_recreated_error(&resource.group_kind(), manifests))
+    let kinds = kinds.iter().map(|name| {
+        let kind = find_resource_of_flag(discovery, "--recreate", name)?.group_kind();
+        if is_namespace_or_crd_kind(&kind) {
+            return Err(never_recreated_error(&kind, manifests));
         }
-        KindLookup::Found(resource) => Ok(resource.group_kind()),
-        KindLookup::GroupFailed(failure) => Err(Error::for_undiscoverable_kind(format!(
-            "cannot determine whether the server has resource {kind:?}: {failure}"
-        ))),
-        KindLookup::Absent => Err(Error::usage(
-            format!("--recreate: the server doesn't have a resource type {kind:?}"),
-            "list the types with `kubectl api-resources`",
-        )),
+        Ok(kind)
     });
     Ok(Recreate::Kinds(kinds.collect::<Result<_, _>>()?))
 }
