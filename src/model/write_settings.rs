@@ -208,9 +208,10 @@ pub enum Hooks {
 }
 
 /// The dry-run mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum DryRun {
     /// Write.
+    #[default]
     None,
     // Each object is predicted from the live one, and only reads are sent.
     /// Print the plan.

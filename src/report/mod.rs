@@ -23,9 +23,7 @@ use serde_json::{Value, json};
 
 pub use diff::external::{ExternalDiff, ExternalVerdict, show_externally};
 pub use diff::kinds::{Cause, DifferenceKind};
-pub use diff::{
-    Comparison, DiffLayout, Differences, NOT_VALIDATED, PredictedBy, RecordChange, RecordDocument,
-};
+pub use diff::{Comparison, DiffLayout, Differences, NOT_VALIDATED, RecordChange, RecordDocument};
 pub use documents::history::HistoryDocument;
 pub use documents::list::{ListDocument, SetListing};
 pub use documents::report::RequestsAndSeconds;

@@ -31,7 +31,7 @@ use crate::plan::{Refusal, permissions};
 use crate::read::NamedSet;
 use crate::report::{
     self, Comparison, DiffLayout, DifferenceKind, Differences, ExternalVerdict, Format, NOT_VALIDATED,
-    PredictedBy, RunEnd, SetDocument,
+    RunEnd, SetDocument,
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
@@ -74,10 +74,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
     );
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     let mut found = Differences {
-        predicted_by: match options.apply.writing.dry_run {
-            DryRun::Client => PredictedBy::LiveObjects,
-            DryRun::None | DryRun::Server => PredictedBy::Server,
-        },
+        dry_run: options.apply.writing.dry_run,
         ..Differences::default()
     };
     let interrupt = run.interrupt.clone();
@@ -123,9 +120,9 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
     finish(
         run,
         &found,
-        outcome.map_err(match found.predicted_by {
-            PredictedBy::Server => Error::with_diff_hints_if_forbidden,
-            PredictedBy::LiveObjects => Error::with_read_only_rbac_hint_if_forbidden,
+        outcome.map_err(match found.dry_run {
+            DryRun::Client => Error::with_read_only_rbac_hint_if_forbidden,
+            DryRun::None | DryRun::Server => Error::with_diff_hints_if_forbidden,
         }),
         layout,
     )
@@ -215,7 +212,7 @@ async fn compare_and_save_plan(
         run.reporter.take_event(Event::Note(time));
     }
     note_runs_under_way(&prepared, run);
-    if found.predicted_by == PredictedBy::LiveObjects {
+    if found.dry_run == DryRun::Client {
         run.reporter.take_event(Event::Note(format!(
             "{NOT_VALIDATED}: predicted from live objects, without admission or the server's defaults"
         )));

@@ -5,23 +5,22 @@ use crate::execute::Prediction;
 use crate::model::message::Message;
 use crate::model::text::counted;
 
-/// Limit of objects that the error lists: usually they share one reason.
-const SHOWN_OBJECTS: usize = 10;
-
-/// Returns the error of a comparison in which requests got no usable answer; `None` if all were answered.
+/// Returns the error of a comparison in which requests got no usable answer; `None` if all were answered. It has the
+/// reason of the first object: usually the others share it.
 pub(super) fn unanswered_error(predictions: &[Prediction]) -> Option<Error> {
     let unanswered: Vec<&Prediction> = predictions
         .iter()
         .filter(|prediction| prediction.unanswered.is_some())
         .collect();
-    let mut messages: Vec<Message> = unanswered
-        .iter()
-        .take(SHOWN_OBJECTS)
-        .map(|prediction| to_message(prediction))
-        .collect();
-    let more = unanswered.len().saturating_sub(SHOWN_OBJECTS);
+    let first = unanswered.first()?;
+    let key = first.outcome.subject.key();
+    let reason = first.outcome.error.as_deref().cloned();
+    let mut message = reason
+        .unwrap_or_else(|| Message::new(""))
+        .with_subject_prefix(format_args!("{key}: not compared: "));
+    let more = unanswered.len() - 1;
     if more > 0 {
-        messages.push(format!("not compared: {} more", counted(more, "object")).into());
+        message = message.with_details([format!("not compared: {} more", counted(more, "object"))]);
     }
     let is_forbidden = |prediction: &&Prediction| prediction.unanswered == Some(ErrorKind::Forbidden);
     let kind = if unanswered.iter().all(is_forbidden) {
@@ -29,15 +28,5 @@ pub(super) fn unanswered_error(predictions: &[Prediction]) -> Option<Error> {
     } else {
         ErrorKind::Cluster
     };
-    (!unanswered.is_empty())
-        .then(|| Error::from_messages(kind, messages).with_hint("run the same command again"))
-}
-
-/// Returns the message about an object. An object without an answer always has an error.
-fn to_message(prediction: &Prediction) -> Message {
-    let reason = prediction.outcome.error.as_deref().cloned();
-    let key = prediction.outcome.subject.key();
-    reason
-        .unwrap_or_else(|| Message::new(""))
-        .with_subject_prefix(format_args!("{key}: not compared: "))
+    Some(Error::new(kind, message).with_hint("run the same command again"))
 }

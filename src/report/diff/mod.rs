@@ -23,18 +23,9 @@ use crate::event::{Action, Event, ObjectOutcome};
 use crate::model::applyset::Record;
 use crate::model::message::Message;
 use crate::model::text::{escape_as_one_line, printable_text};
+use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
 use kinds::Cause;
-
-/// The source of the objects after a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum PredictedBy {
-    /// Dry runs of the server, which validates them.
-    #[default]
-    Server,
-    /// This program, from the live objects alone.
-    LiveObjects,
-}
 
 /// The mark of a result that the server has not validated.
 pub const NOT_VALIDATED: &str = "not validated by the server";
@@ -42,7 +33,8 @@ pub const NOT_VALIDATED: &str = "not validated by the server";
 /// The differences between the cluster and its state after a run.
 #[derive(Debug, Default)]
 pub struct Differences {
-    pub predicted_by: PredictedBy,
+    /// Who has predicted the objects: the server, or for [`DryRun::Client`] this program, from the live objects alone.
+    pub dry_run: DryRun,
     /// The objects of the manifests and of the set, sorted by the file names of their differences.
     pub objects: Vec<Comparison>,
     /// The objects that differ from the manifests of `--base`, sorted by name: the differences that `objects` does not

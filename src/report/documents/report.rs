@@ -13,7 +13,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
-use crate::report::diff::{Comparison, Differences, PredictedBy, RecordChange};
+use crate::report::diff::{Comparison, Differences, RecordChange};
 
 /// The number of requests and the duration of a run.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -165,7 +165,7 @@ impl<'a> From<&'a Differences> for DiffDocument<'a> {
             hint: refusal.hint(),
         });
         Self {
-            validated_by_server: found.predicted_by == PredictedBy::Server,
+            validated_by_server: found.dry_run != DryRun::Client,
             record: &found.record,
             drift: found
                 .drift

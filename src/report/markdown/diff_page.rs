@@ -8,9 +8,10 @@ use super::{
 };
 use crate::event::ObjectOutcome;
 use crate::model::text::counted;
+use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
+use crate::report::diff::Differences;
 use crate::report::diff::drift::{DRIFT, describe_drift};
-use crate::report::diff::{Differences, PredictedBy};
 use crate::report::documents::{ContextAndServer, RunEnd, SetDocument};
 use crate::report::plan_view::{Effect, Entry, PlanView};
 
@@ -63,11 +64,11 @@ pub(in crate::report) fn diff_page(
         &counts.others,
     );
     Page {
-        headline: match found.predicted_by {
-            PredictedBy::Server => headline,
-            PredictedBy::LiveObjects => {
+        headline: match found.dry_run {
+            DryRun::Client => {
                 format!("{headline}\n**Not validated by the server**: predicted from the live objects.\n")
             }
+            DryRun::None | DryRun::Server => headline,
         },
         parts,
         advice: ADVICE,
