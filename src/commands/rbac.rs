@@ -91,8 +91,8 @@ async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> R
         .unwrap_or(&cluster.namespace);
     let objects = permissions::objects_that_grant(&name, &needed, &options.subjects, namespace);
     match options.grant {
-        Grant::Runs => report::print_objects(&objects, style),
-        Grant::ReadOnly => report::print_objects_with_comments(&objects, comment_on_secrets, style),
+        Grant::Runs => report::print_objects(&objects, |_| None, style),
+        Grant::ReadOnly => report::print_objects(&objects, comment_on_secrets, style),
     }
     Ok(Exit::Done)
 }

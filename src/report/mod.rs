@@ -106,17 +106,8 @@ pub fn print_if_json_or_yaml<T: Serialize>(document: &T, place: &ContextAndServe
     }
 }
 
-/// Prints objects that `kubectl apply` can read: YAML documents, or one JSON List.
-pub fn print_objects(objects: &[Value], style: Style) {
-    print_objects_with_comments(objects, |_| None, style);
-}
-
-/// Does the same. In YAML, each object has its comment above it.
-pub fn print_objects_with_comments(
-    objects: &[Value],
-    comment_on: fn(&Value) -> Option<&'static str>,
-    style: Style,
-) {
+/// Prints objects that `kubectl apply` can read: YAML documents, each with its comment above it, or one JSON List.
+pub fn print_objects(objects: &[Value], comment_on: fn(&Value) -> Option<&'static str>, style: Style) {
     match style.format {
         Format::Lines | Format::Wide | Format::Yaml | Format::Kyaml | Format::Markdown => {
             let is_kyaml = style.format == Format::Kyaml;
@@ -146,7 +137,7 @@ pub fn print_exported_manifests(manifests: &[ManifestText], file: &str, style: S
         Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => output::print_as_is(file),
         Format::Json | Format::Kyaml | Format::Names => {
             let objects: Vec<Value> = manifests.iter().map(|text| text.manifest.clone()).collect();
-            self::print_objects(&objects, style);
+            self::print_objects(&objects, |_| None, style);
         }
     }
 }

@@ -70,18 +70,7 @@ pub fn check_file_can_be_created(flag: &str, file: &Path) -> Result<(), Error> {
             "name a file that does not exist; existing files are not overwritten",
         ));
     }
-    let directory = directory_of(file);
-    if !directory.is_dir() {
-        return Err(Error::usage(
-            format!(
-                "{flag} {}: there is no directory {}",
-                file.display(),
-                directory.display()
-            ),
-            "create the directory, or name a file in another one",
-        ));
-    }
-    match NamedTempFile::new_in(directory) {
+    match NamedTempFile::new_in(directory_of(file)) {
         Ok(_) => Ok(()),
         Err(error) => Err(unwritable(flag, file, &error)),
     }

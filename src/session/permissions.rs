@@ -10,19 +10,6 @@ use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::read::{self, Administrator};
 
-/// Checks that the user has all permissions that the dry run of `diff` needs.
-///
-/// # Errors
-///
-/// The error names the missing permissions.
-pub async fn check_for_dry_run(
-    server: &ApiServer,
-    needed: &NeededPermissions,
-    concurrency: usize,
-) -> Result<(), Error> {
-    check_no_permission_is_missing(server, Administrator::NotAsked, needed, concurrency).await
-}
-
 /// Checks before a run writes that the user has all permissions of the run. `user` says whether the
 /// user is an administrator, if the server was asked before. A client-side dry run sends no writes, so its permissions
 /// are not checked.
@@ -36,7 +23,7 @@ pub async fn check_to_write(
     needed: &NeededPermissions,
     writing: &WriteSettings,
 ) -> Result<(), Error> {
-    let checking = check_no_permission_is_missing(server, user, needed, writing.concurrency);
+    let checking = check_none_is_missing(server, user, needed, writing.concurrency);
     match writing.dry_run {
         DryRun::Client => Ok(()),
         DryRun::None if !needed.rights.is_empty() => {
@@ -48,7 +35,13 @@ pub async fn check_to_write(
     }
 }
 
-async fn check_no_permission_is_missing(
+/// Checks that the user has these permissions. `administrator` says whether the user is one, if the server was asked
+/// before.
+///
+/// # Errors
+///
+/// The error names the missing permissions.
+pub async fn check_none_is_missing(
     server: &ApiServer,
     administrator: Administrator,
     needed: &NeededPermissions,

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::sources::read_manifest_flags;
 use super::waiting::read_exclusive;
-use super::{SetReference, is_interactive, list_appliers_including, read_consent, read_consent_or_dry_run};
+use super::{SetReference, is_interactive, list_appliers_including, read_consent};
 use crate::cli::{Disband, GlobalFlags, Move, WriteFlags};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_label;
-use crate::model::write_settings::WriteSettings;
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Consent, Risk};
 
 /// Options that `disband`, `adopt` and `move` have in common.
@@ -108,7 +108,7 @@ impl MembershipOptions {
         let set = SetReference::new(&disband.set)?;
         Ok(Self {
             take_over: Risk::from_flag(disband.take_over_set),
-            consent: read_consent_or_dry_run(disband.yes, disband.writes.dry_run),
+            consent: read_consent(disband.yes || disband.writes.dry_run != DryRun::None),
             ..Self::new(set, None, None, &disband.writes, shared)?
         })
     }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::waiting::read_exclusive;
 use super::{
-    SetReference, WaitOptions, is_interactive, list_appliers_including, read_consent_or_dry_run,
-    read_field_manager,
+    SetReference, WaitOptions, is_interactive, list_appliers_including, read_consent, read_field_manager,
 };
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
@@ -56,7 +55,7 @@ impl DeleteOptions {
                 appliers: list_appliers_including(&field_manager),
             },
             take_over: Risk::from_flag(delete.take_over_set),
-            consent: read_consent_or_dry_run(delete.yes, delete.writes.dry_run),
+            consent: read_consent(delete.yes || delete.writes.dry_run != DryRun::None),
             only_if_expired: delete.expired,
             ignore_not_found: delete.ignore_not_found,
             is_interactive: is_interactive(),

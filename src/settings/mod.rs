@@ -40,7 +40,6 @@ use crate::error::Error;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::text::shell_word;
-use crate::model::write_settings::DryRun;
 pub use crate::model::write_settings::SetReference;
 use crate::plan::Consent;
 
@@ -119,11 +118,6 @@ fn list_appliers_including(field_manager: &str) -> BTreeSet<String> {
 /// Reads `--yes`.
 fn read_consent(yes: bool) -> Consent {
     if yes { Consent::ByFlag } else { Consent::Missing }
-}
-
-/// Reads `--yes` of a command whose dry run does not ask for confirmation.
-fn read_consent_or_dry_run(yes: bool, dry_run: DryRun) -> Consent {
-    read_consent(yes || dry_run != DryRun::None)
 }
 
 /// Checks the name of `--field-manager` by the server's own rule (apimachinery, `ValidateFieldManager`).

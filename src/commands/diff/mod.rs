@@ -28,7 +28,7 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
 use crate::plan::{Refusal, permissions};
-use crate::read::NamedSet;
+use crate::read::{Administrator, NamedSet};
 use crate::report::{
     self, Comparison, DiffLayout, DifferenceKind, Differences, ExternalVerdict, Format, NOT_VALIDATED,
     RunEnd, SetDocument,
@@ -301,7 +301,8 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     let needed =
         permissions::needed_for_dry_run(&prepared.named.set.parent, &prepared.desired, &prepared.plan);
     let concurrency = prepared.writing.concurrency;
-    session::permissions::check_for_dry_run(&prepared.cluster.server, &needed, concurrency).await
+    let user = Administrator::NotAsked;
+    session::permissions::check_none_is_missing(&prepared.cluster.server, user, &needed, concurrency).await
 }
 
 /// Predicts the objects. `found` gets the errors about objects that would not be applied because others fail.
