@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::output;
 use crate::model::digest::sha256;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{contains_hostile_text, escape_as_one_line, printable_json_as_yaml};
@@ -94,18 +93,11 @@ fn comment_line(text: &str) -> String {
     format!("# {}\n", escape_as_one_line(text))
 }
 
-/// Returns the YAML of an object. Strings of several lines are blocks if the YAML then reads back as the same object,
-/// and in quotation marks otherwise. If the YAML would not be the same object even then, it is written as JSON, which
-/// is YAML, too.
+/// Returns the YAML of an object, with strings of several lines as blocks. If the YAML would not read back as the same
+/// object, it is written as JSON, which is YAML, too.
 fn manifest_yaml(manifest: &Value) -> String {
-    let candidates = [
-        serde_saphyr::to_string(manifest).ok(),
-        Some(output::yaml(manifest)),
-    ];
-    let written = candidates.into_iter().flatten().find(|text| {
-        // `output::yaml` may be JSON with pairs of surrogates, which no YAML has.
-        !contains_hostile_text(text) && !text.contains("\\ud") && reads_as(text, manifest)
-    });
+    let written = serde_saphyr::to_string(manifest).ok();
+    let written = written.filter(|text| !contains_hostile_text(text) && reads_as(text, manifest));
     let mut text = written.unwrap_or_else(|| printable_json_as_yaml(format!("{manifest:#}")));
     if !text.ends_with('\n') {
         text.push('\n');

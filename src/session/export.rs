@@ -200,12 +200,6 @@ fn list_manifest_comments(
             "This object was not in the set before the run. Applying this manifest restores its fields, and the object \
              stays in the set.",
         ),
-        _ if run.deleted.contains(key) => {
-            Some("The run was to delete this object, so these are the fields of all field managers.")
-        }
-        _ if run.recreatable.contains(key) => Some(
-            "The run was to recreate this object if necessary, so these are the fields of all field managers.",
-        ),
         ExportedFields::Live => {
             Some("The set has taken this object in, but never applied it: these are its live fields.")
         }

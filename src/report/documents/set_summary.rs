@@ -135,7 +135,6 @@ impl RunUnderWay {
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
-const YEAR: i64 = 365 * DAY;
 
 /// Formats the age at `now` of an object that was created at `created`, RFC 3339; `?` if `created` is no time.
 pub(super) fn format_age(created: Option<&str>, now: Timestamp) -> String {
@@ -145,24 +144,13 @@ pub(super) fn format_age(created: Option<&str>, now: Timestamp) -> String {
     }
 }
 
-/// Formats a duration as kubectl does (`duration.HumanDuration`): the larger it is, the coarser.
+/// Formats a duration in one unit, of which it has at least two, as kubectl does for most durations.
 fn format_span(seconds: i64) -> String {
-    let one_unit = |unit: i64, letter: char| format!("{}{letter}", seconds / unit);
-    let two_units = |unit: i64, letter: char, smaller: i64, small_letter: char| match seconds % unit / smaller
-    {
-        0 => one_unit(unit, letter),
-        rest => format!("{}{letter}{rest}{small_letter}", seconds / unit),
-    };
     match seconds {
-        ..120 => one_unit(1, 's'),
-        120..600 => two_units(MINUTE, 'm', 1, 's'),
-        600..10_800 => one_unit(MINUTE, 'm'),
-        10_800..28_800 => two_units(HOUR, 'h', MINUTE, 'm'),
-        28_800..172_800 => one_unit(HOUR, 'h'),
-        172_800..691_200 => two_units(DAY, 'd', HOUR, 'h'),
-        691_200..63_072_000 => one_unit(DAY, 'd'),
-        63_072_000..252_288_000 => two_units(YEAR, 'y', DAY, 'd'),
-        _ => one_unit(YEAR, 'y'),
+        ..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / MINUTE),
+        7_200..172_800 => format!("{}h", seconds / HOUR),
+        _ => format!("{}d", seconds / DAY),
     }
 }
 
@@ -171,19 +159,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_printed_as_by_kubectl() {
+    fn spans_have_one_unit() {
         let table = [
             (0, "0s"),
             (119, "119s"),
             (2 * MINUTE, "2m"),
-            (9 * MINUTE + 30, "9m30s"),
-            (125 * MINUTE, "125m"),
-            (5 * HOUR + 20 * MINUTE, "5h20m"),
+            (9 * MINUTE + 30, "9m"),
+            (5 * HOUR + 20 * MINUTE, "5h"),
             (30 * HOUR, "30h"),
-            (3 * DAY + 5 * HOUR, "3d5h"),
+            (3 * DAY + 5 * HOUR, "3d"),
             (400 * DAY, "400d"),
-            (3 * YEAR + 45 * DAY, "3y45d"),
-            (9 * YEAR + 45 * DAY, "9y"),
         ];
         for (seconds, text) in table {
             assert_eq!(format_span(seconds), text);
