@@ -30,8 +30,6 @@ pub enum Verb {
     Bind,
     /// Write permissions into a role without having them.
     Escalate,
-    /// Vouch for a signer in a `ClusterTrustBundle`.
-    Attest,
 }
 
 impl fmt::Display for Verb {

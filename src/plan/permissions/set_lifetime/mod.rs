@@ -57,7 +57,7 @@ pub fn needed_for_every_run(
     }
     needed.extend(needed_to_judge_pods(desired, discovery));
     for member in desired.members.iter().chain(&desired.parent) {
-        needed.extend(object_content::needed_for_content(member, desired, discovery));
+        needed.extend(object_content::needed_for_content(member));
     }
     needed
 }
