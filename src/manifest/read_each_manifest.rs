@@ -6,24 +6,13 @@ use super::error::LineFault;
 use super::read_in_parallel::to_manifests;
 use super::{Manifest, Problem, Source};
 
-/// The limit for the sum of the bytes that the documents of a text take in memory, though only one of them is in memory
-/// at a time. With only the limit for one document, a short text of many documents with aliases could take hours.
-const MAX_WEIGHT: usize = 512 << 20;
-
-/// The reason why a text of manifests cannot be used.
+/// The fault of a document that does not hold a valid manifest.
 #[derive(Debug, thiserror::Error)]
-pub enum StreamError {
-    /// A document does not hold a valid manifest.
-    #[error("line {line}: {problem}")]
-    Unreadable {
-        /// The line of the text, counted from 1.
-        line: usize,
-        /// The fault.
-        problem: Problem,
-    },
-    /// The documents are too large together, for example because of anchors and aliases that multiply.
-    #[error("the documents need more than {} MiB of memory", MAX_WEIGHT >> 20)]
-    TooHeavy,
+#[error("line {line}: {problem}")]
+pub struct StreamError {
+    /// The line of the text, counted from 1.
+    line: usize,
+    problem: Problem,
 }
 
 /// Reads the manifests of a text in order and calls `visit` for each one.
@@ -31,31 +20,16 @@ pub enum StreamError {
 /// # Errors
 ///
 /// The first fault. The documents after it are not read.
-pub fn read_each_manifest(text: &str, visit: impl FnMut(Manifest)) -> Result<(), StreamError> {
-    read_each_within(text, MAX_WEIGHT, visit)
-}
-
-fn read_each_within(
-    text: &str,
-    max_weight: usize,
-    mut visit: impl FnMut(Manifest),
-) -> Result<(), StreamError> {
+pub fn read_each_manifest(text: &str, mut visit: impl FnMut(Manifest)) -> Result<(), StreamError> {
     let source = Arc::new(Source::StandardInput);
-    let mut weight = 0;
-    for document in kubernetes_yaml::documents(text) {
-        weight += document.as_ref().map_or(0, kubernetes_yaml::Node::weight);
-        if weight > max_weight {
-            return Err(StreamError::TooHeavy);
-        }
-        for manifest in to_manifests(&source, document) {
-            match manifest {
-                Ok(manifest) => visit(manifest),
-                Err(faults) => {
-                    return match faults.into_iter().next() {
-                        Some(LineFault { line, problem }) => Err(StreamError::Unreadable { line, problem }),
-                        None => Ok(()),
-                    };
-                }
+    for manifest in kubernetes_yaml::documents(text).flat_map(|document| to_manifests(&source, document)) {
+        match manifest {
+            Ok(manifest) => visit(manifest),
+            Err(faults) => {
+                let first = faults.into_iter().next();
+                return first.map_or(Ok(()), |LineFault { line, problem }| {
+                    Err(StreamError { line, problem })
+                });
             }
         }
     }
@@ -104,19 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn documents_together_are_limited() {
-        let items = vec!["*b"; 1_000].join(", ");
+    fn the_aliases_of_all_documents_are_limited_together() {
+        let value = "x".repeat(1 << 16);
+        let items = vec!["*b"; 40].join(", ");
         let document = format!(
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: one}}\na: &b [x, x, x, x]\nc: [{items}]\n---\n"
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: one}}\na: &b {value}\nc: [{items}]\n---\n"
         );
-        let most = 1 << 20;
-        let mut manifest_count = 0;
-        read_each_within(&document, most, |_| manifest_count += 1).expect("a manifest");
-        assert_eq!(manifest_count, 1);
-        manifest_count = 0;
-        let error =
-            read_each_within(&document.repeat(20), most, |_| manifest_count += 1).expect_err("too heavy");
-        assert!(matches!(error, StreamError::TooHeavy), "{error}");
-        assert!((1..20).contains(&manifest_count), "{manifest_count}");
+        assert_eq!(names(&document).expect("a manifest"), ["one"]);
+        let error = names(&document.repeat(40)).expect_err("too many aliases");
+        assert!(error.to_string().contains("aliases"), "{error}");
     }
 }
