@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use k8s_openapi::api::authorization::v1::{ResourceRule, SubjectRulesReviewStatus};
+use serde::Serialize;
 
 use super::identity::ObjectKey;
 use super::resource::Resource;
@@ -142,50 +143,26 @@ pub struct NeededPermissions {
     pub created_namespaces: BTreeSet<String>,
 }
 
-/// The rules of a user in one namespace: `status` of a `SelfSubjectRulesReview`. The rules match as RBAC does
-/// (kubernetes, `pkg/apis/rbac/v1/evaluation_helpers.go`), with the additional wildcards of `ResourceRule` in
-/// authorization.k8s.io.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SubjectRules {
-    /// The rules for resources. The rules for other URLs (`nonResourceRules`) are not read.
-    #[serde(default)]
-    pub resource_rules: Vec<ResourceRule>,
+/// Returns whether the rules of a user in one namespace grant the permission. The server may not list all rules
+/// (`incomplete`), so `false` does not prove that the permission is missing. The rules match as RBAC does (kubernetes,
+/// `pkg/apis/rbac/v1/evaluation_helpers.go`), with the additional wildcards of `ResourceRule` in authorization.k8s.io.
+pub fn rules_allow(rules: &SubjectRulesReviewStatus, permission: &Permission) -> bool {
+    rules
+        .resource_rules
+        .iter()
+        .any(|rule| rule_allows(rule, permission))
 }
 
-/// `ResourceRule`: grants each of its verbs on each of its resources in each of its groups.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ResourceRule {
-    /// Verbs; `*` is all.
-    pub verbs: Vec<String>,
-    /// API groups; empty for the core group, `*` is all.
-    pub api_groups: Vec<String>,
-    /// Resources; `*` is all, `pods/log` a subresource.
-    pub resources: Vec<String>,
-    /// Names of objects; an empty list is all objects, and so is `*`.
-    pub resource_names: Vec<String>,
-}
-
-impl SubjectRules {
-    /// Returns whether these rules grant the permission. The server may not list all rules (`incomplete`), so `false`
-    /// does not prove that the permission is missing.
-    pub fn allows(&self, permission: &Permission) -> bool {
-        self.resource_rules.iter().any(|rule| rule.allows(permission))
-    }
-}
-
-impl ResourceRule {
-    fn allows(&self, permission: &Permission) -> bool {
-        let names = &self.resource_names;
-        // A permission on all objects is not granted by a rule with names.
-        let name = permission.name.as_deref().unwrap_or("*");
-        let allows_name = names.is_empty() || allows_value(names, name);
-        allows_value(&self.verbs, &permission.verb.to_string())
-            && allows_value(&self.api_groups, &permission.group)
-            && allows_value(&self.resources, &permission.resource)
-            && allows_name
-    }
+fn rule_allows(rule: &ResourceRule, permission: &Permission) -> bool {
+    let groups = rule.api_groups.as_deref().unwrap_or_default();
+    let resources = rule.resources.as_deref().unwrap_or_default();
+    let names = rule.resource_names.as_deref().unwrap_or_default();
+    // A permission on all objects is not granted by a rule with names.
+    let name = permission.name.as_deref().unwrap_or("*");
+    allows_value(&rule.verbs, &permission.verb.to_string())
+        && allows_value(groups, &permission.group)
+        && allows_value(resources, &permission.resource)
+        && (names.is_empty() || allows_value(names, name))
 }
 
 /// Returns whether a list of a rule has this value or the wildcard.

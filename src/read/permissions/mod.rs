@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use k8s_openapi::api::authorization::v1::SubjectRulesReviewStatus;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ use tokio::time::timeout;
 use super::namespaces::read_namespaces;
 use super::parent::read_metadata_at;
 use crate::cluster::apiserver::{ApiRequest, ApiServer};
-use crate::model::permission::{NeededPermissions, Permission, SubjectRules, Verb};
+use crate::model::permission::{NeededPermissions, Permission, Verb, rules_allow};
 
 const API_VERSION: &str = "authorization.k8s.io/v1";
 const USER_API_VERSION: &str = "authentication.k8s.io/v1";
@@ -115,7 +116,7 @@ async fn read_rules(
     server: &ApiServer,
     needed: &NeededPermissions,
     concurrency: usize,
-) -> BTreeMap<String, SubjectRules> {
+) -> BTreeMap<String, SubjectRulesReviewStatus> {
     let places: BTreeSet<&str> = needed.rights.iter().map(namespace_of_rules).collect();
     stream::iter(places)
         .map(|namespace| async move {
@@ -141,14 +142,17 @@ async fn find_missing(
     needed: &NeededPermissions,
     on_all: Permission,
     rights: Vec<Permission>,
-    rules: &BTreeMap<String, SubjectRules>,
+    rules: &BTreeMap<String, SubjectRulesReviewStatus>,
 ) -> Vec<Permission> {
     // The server did not answer with rules: the permissions count as granted.
     let Some(rules) = rules.get(namespace_of_rules(&on_all)) else {
         return Vec::new();
     };
     let asked = rights.len();
-    let not_in_rules: Vec<Permission> = rights.into_iter().filter(|right| !rules.allows(right)).collect();
+    let not_in_rules: Vec<Permission> = rights
+        .into_iter()
+        .filter(|right| !rules_allow(rules, right))
+        .collect();
     if not_in_rules.is_empty() {
         return not_in_rules;
     }
