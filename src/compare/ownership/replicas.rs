@@ -5,10 +5,11 @@
 
 use std::fmt;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::managed_fields::{entries, is_apply_of};
 use super::migration::{OwnershipMigration, migrated_managed_fields};
+use crate::compare::field_paths::contains_or_owns_whole;
 use crate::model::pointer::Pointer;
 
 /// The place of the number of replicas in an object: `spec.replicas`, or as a CRD says.
@@ -70,17 +71,10 @@ impl ReplicasPath {
 
     /// Returns whether an entry of managedFields owns the field, or as a whole a value that the field is in.
     fn is_owned_by(&self, entry: &Value) -> bool {
-        let mut node = &entry["fieldsV1"];
-        for name in &self.0 {
-            match node.get(format!("f:{name}")) {
-                Some(child) => node = child,
-                None => return false,
-            }
-            if node.as_object().is_some_and(Map::is_empty) {
-                return true;
-            }
-        }
-        true
+        let keys: Vec<String> = self.0.iter().map(|name| format!("f:{name}")).collect();
+        entry["fieldsV1"]
+            .as_object()
+            .is_some_and(|fields| contains_or_owns_whole(fields, keys.iter().map(String::as_str)))
     }
 }
 
