@@ -80,10 +80,15 @@ impl Pointer {
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for segment in &self.segments {
-            write!(f, "/{}", segment.replace('~', "~0").replace('/', "~1"))?;
+            write!(f, "/{}", escape_segment(segment))?;
         }
         Ok(())
     }
+}
+
+/// Escapes the name of a field as a segment of a pointer.
+pub fn escape_segment(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// Parses a segment as an index in a list. Returns `None` for `-`, which RFC 6901 reserves for the item after the last

@@ -17,6 +17,7 @@ pub use parent::compare_parent;
 pub use unified::compare_lines;
 
 use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::pointer::escape_segment;
 use crate::model::resource::Resource;
 use crate::model::text::escape_as_one_line;
 
@@ -211,9 +212,8 @@ fn collect_changes(field: String, before: Option<&Value>, after: Option<&Value>,
         (Some(Value::Object(before)), Some(Value::Object(after))) => {
             let new_keys = after.keys().filter(|key| !before.contains_key(*key));
             for key in before.keys().chain(new_keys) {
-                let escaped = key.replace('~', "~0").replace('/', "~1");
                 collect_changes(
-                    format!("{field}/{escaped}"),
+                    format!("{field}/{}", escape_segment(key)),
                     before.get(key),
                     after.get(key),
                     changes,

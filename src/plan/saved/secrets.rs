@@ -12,6 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::message::Message;
+use crate::model::pointer::escape_segment;
 use crate::model::secret_value::{METADATA_WITH_COPIES, may_hold_copy, secret_fields};
 use crate::model::text::HIDDEN;
 
@@ -196,7 +197,7 @@ fn find_pointers_to_hide(object: &Value) -> BTreeSet<String> {
             None | Some(Value::Null) => {}
             Some(Value::Object(values)) => {
                 let keys = values.keys();
-                pointers.extend(keys.map(|key| format!("/{field}/{}", escape_pointer(key))));
+                pointers.extend(keys.map(|key| format!("/{field}/{}", escape_segment(key))));
             }
             // Not valid in a Secret, but the value may still be secret.
             Some(_) => _ = pointers.insert(format!("/{field}")),
@@ -205,14 +206,9 @@ fn find_pointers_to_hide(object: &Value) -> BTreeSet<String> {
     for field in METADATA_WITH_COPIES {
         let entries = object["metadata"][field].as_object().into_iter().flatten();
         let copies = entries.filter(|(key, _)| may_hold_copy(key, &fields));
-        pointers.extend(copies.map(|(key, _)| format!("/metadata/{field}/{}", escape_pointer(key))));
+        pointers.extend(copies.map(|(key, _)| format!("/metadata/{field}/{}", escape_segment(key))));
     }
     pointers
-}
-
-/// Escapes a key for a JSON pointer (RFC 6901).
-fn escape_pointer(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]
