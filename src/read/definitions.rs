@@ -11,6 +11,7 @@ use super::list::{EVERYTHING, ListError, Selector, WHOLE_OBJECTS, list};
 use super::parent::read_crd_if_allowed;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{AggregatedApi, Definition, Discovery, Forbidden};
+use crate::compare::changes::CrdVersion;
 use crate::error::Error;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
@@ -52,18 +53,20 @@ pub(super) async fn read_relevant_crds(
 /// Definitions by the kinds that they define.
 pub type Definitions = HashMap<GroupKind, Value>;
 
-/// Reads the definitions of these kinds, and reduces each with `reduce`. Leaves out definitions that do not exist, and
-/// those that the user may not read.
+/// Reads the definitions of these kinds, and reduces each to what comparisons need of the version of its resource. Leaves
+/// out definitions that do not exist, and those that the user may not read.
 pub async fn read_crds_by_kind(
     server: &ApiServer,
     resources: &[&Arc<Resource>],
-    reduce: fn(&Resource, Value) -> Value,
     concurrency: usize,
 ) -> Result<Definitions, Error> {
     let reads = resources.iter().map(async |resource| {
         let kind = resource.group_kind();
         match read_crd_if_allowed(server, resource).await {
-            Ok(found) => Ok(found.map(|definition| (kind, reduce(resource, definition)))),
+            Ok(found) => Ok(found.map(|definition| {
+                let reduced = CrdVersion::reduce_definition(definition, &resource.version);
+                (kind, reduced)
+            })),
             Err(error) => Err(error.to_error_while_reading(format_args!("the definition of {kind}"))),
         }
     });

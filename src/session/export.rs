@@ -152,7 +152,7 @@ impl ExportSource<'_> {
             kinds.contains(&resource.group_kind()) && !is_built_in(&resource.api_version(), &resource.kind)
         });
         let server = &self.cluster.server;
-        read_crds_by_kind(server, &resources, |_, definition| definition, self.concurrency).await
+        read_crds_by_kind(server, &resources, self.concurrency).await
     }
 
     /// Returns the manifest of the parent, if the parent was applied from a manifest or the run is going to take it in;

@@ -43,10 +43,7 @@ impl Execution<'_> {
                 .map(|resource| (resource.group_kind(), resource))
                 .collect();
             let resources: Vec<_> = resources.into_values().collect();
-            let reduce = |resource: &Resource, definition| {
-                CrdVersion::reduce_definition(definition, &resource.version)
-            };
-            definitions = read::read_crds_by_kind(self.server, &resources, reduce, self.writing.concurrency)
+            definitions = read::read_crds_by_kind(self.server, &resources, self.writing.concurrency)
                 .await
                 .unwrap_or_else(|error| {
                     sink(Event::Warning(error.to_string()));

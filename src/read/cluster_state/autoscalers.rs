@@ -164,7 +164,7 @@ pub(super) async fn add_replicas_of_objects(
             continue;
         }
         if !is_built_in(&resource.api_version(), &resource.kind) && !definitions.contains_key(kind) {
-            definitions.extend(read_crds_by_kind(server, &[resource], |_, definition| definition, 1).await?);
+            definitions.extend(read_crds_by_kind(server, &[resource], 1).await?);
         }
         let path = ReplicasPath::from_definition(definitions.get(kind), &resource.version);
         if path.value_in(&member.object.value()).is_some() {

@@ -4,10 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::cluster::apiserver::ApiServer;
-use crate::compare::changes::CrdVersion;
 use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::built_in_kinds::is_built_in;
@@ -35,10 +32,5 @@ pub(super) async fn read_definitions_to_compare(
         .filter(|resource| compared.contains(&resource.group_kind()))
         .filter(|resource| !is_built_in(&resource.api_version(), &resource.kind))
         .collect();
-    read_crds_by_kind(server, &custom, reduce_crd_for_comparison, concurrency).await
-}
-
-/// Reduces a definition to what comparisons need.
-fn reduce_crd_for_comparison(resource: &Resource, definition: Value) -> Value {
-    CrdVersion::reduce_definition(definition, &resource.version)
+    read_crds_by_kind(server, &custom, concurrency).await
 }
