@@ -52,6 +52,15 @@ const COMMAND_PAGE: &str = "\
 Connection flags:  kubectl applyset help connection
 ";
 
+/// The page of a command that does not connect to a cluster.
+const OFFLINE_PAGE: &str = "\
+{about}
+
+{usage-heading} {usage}{after-help}
+
+{all-args}
+";
+
 const CONNECTION_PAGE: &str = "\
 {about}
 
@@ -76,7 +85,16 @@ pub(super) fn with_pages(root: Command) -> Command {
             declared.find_subcommand_mut(command.get_name()),
         ) {
             ("connection", _) | (_, None) => format_connection_page(),
-            (_, Some(declared)) => declared.render_help().to_string(),
+            (name, Some(declared)) => {
+                let mut page = declared.clone().mut_args(|flag| {
+                    let is_hidden = flag.is_hide_set() || is_unused(name, &flag);
+                    flag.hide(is_hidden)
+                });
+                if is_offline(name) {
+                    page = page.help_template(OFFLINE_PAGE);
+                }
+                format!("{}\n", page.render_help().to_string().trim_end())
+            }
         };
         command.override_help(page)
     })
@@ -115,6 +133,21 @@ pub fn format_connection_page() -> String {
         .disable_help_flag(true)
         .render_help()
         .to_string()
+}
+
+/// Returns whether this shared flag has no effect on the command, so that its page omits the flag.
+fn is_unused(command: &str, flag: &Arg) -> bool {
+    let unused: &[&str] = match command {
+        "list" | "history" | "export" | "rbac" => &["verbose", "no_progress"],
+        "view" => &["no_progress"],
+        _ => &[],
+    };
+    flag.is_global_set() && (is_offline(command) || unused.contains(&flag.get_id().as_str()))
+}
+
+/// Returns whether the command does not connect to a cluster.
+fn is_offline(command: &str) -> bool {
+    ["completion", "version", "__manual"].contains(&command)
 }
 
 /// Returns whether a page of a command omits this shared flag: the flags about the connection have a page of their own,
