@@ -217,7 +217,7 @@ fn dry_runs_and_diff_predict_what_only_the_new_schema_takes() {
 }
 
 #[test]
-fn a_dry_run_reads_no_definition_for_the_objects_of_one_that_grows() {
+fn a_dry_run_reads_a_definition_that_grows_once_for_all_its_objects() {
     let home = namespace("home");
     let group = format!("{}.example.com", fresh("g"));
     let set = Set::secret(&home, "web");
@@ -242,8 +242,8 @@ fn a_dry_run_reads_no_definition_for_the_objects_of_one_that_grows() {
         sent.iter().filter(is_it).count()
     };
     assert_eq!(count(Method::PATCH, "/customresourcedefinitions/"), 1);
-    // For the comparison, and for its own prediction.
-    assert_eq!(count(Method::GET, "/customresourcedefinitions/"), 2);
+    // For the comparison, for its own prediction, and once for the predictions of all objects.
+    assert_eq!(count(Method::GET, "/customresourcedefinitions/"), 3);
     assert_eq!(count(Method::GET, "/widgets/one-"), 40);
 }
 

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use super::Prediction;
+use super::from_live::PredictedDefinitions;
 use crate::event::{Event, NotDone, ObjectOutcome, Sink};
 use crate::execute::Execution;
 use crate::execute::schedule::drive::Work;
@@ -10,12 +11,11 @@ use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::plan::{Apply, ApplyAction, Graph};
-use crate::read::Definitions;
 
 /// The dry runs of a graph of applies.
 pub(super) struct PredictedApplies<'r, 'a, L, P> {
     pub(super) execution: &'r Execution<'a>,
-    pub(super) definitions: Definitions,
+    pub(super) definitions: PredictedDefinitions,
     /// Returns whether an object gets no dry run and no prediction.
     pub(super) is_left_out: L,
     /// Takes each prediction.

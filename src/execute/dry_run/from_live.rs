@@ -1,10 +1,11 @@
 //! Predicts applies from the live objects alone: for users who may only read (`--dry-run=client`), and for what no dry
 //! run of the server can show, because the run has to write something else first. Nothing but reads is sent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use super::answer::without_managed_field_times;
 use super::{ParentPrediction, Prediction};
@@ -25,11 +26,19 @@ use crate::model::write_settings::{Conflicts, DryRun};
 use crate::plan::{LiveMembership, kind_defined_by_crd};
 use crate::read::{self, Definitions};
 
+/// The CRDs of custom resources as far as predictions need them.
+#[derive(Debug)]
+pub(super) struct PredictedDefinitions {
+    by_kind: Definitions,
+    /// The kinds whose CRDs the run changes; empty until they are needed.
+    pub(super) redefined: OnceCell<BTreeSet<GroupKind>>,
+}
+
 impl Execution<'_> {
-    /// Returns the CRDs that predictions need: those that the run applies, as in their manifests, and in a client dry run
+    /// Returns the CRDs that predictions need: those that the run changes, as in their manifests, and in a client dry run
     /// those of all other custom resources, which are read. One that cannot be read is missing, with a warning if it may
     /// be read.
-    pub(super) async fn read_definitions_to_predict(&self, sink: &mut Sink<'_>) -> Definitions {
+    pub(super) async fn read_definitions_to_predict(&self, sink: &mut Sink<'_>) -> PredictedDefinitions {
         let applied = self
             .plan
             .all_applies()
@@ -51,7 +60,10 @@ impl Execution<'_> {
                 });
         }
         definitions.extend(applied.filter_map(|crd| Some((kind_defined_by_crd(crd)?, crd.object.value()))));
-        definitions
+        PredictedDefinitions {
+            by_kind: definitions,
+            redefined: OnceCell::new(),
+        }
     }
 
     /// Predicts an apply from the live object, which may have another version than the manifest. `unvalidated` is the
@@ -62,11 +74,12 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         live_membership: &LiveMembership,
-        definitions: &Definitions,
+        definitions: &PredictedDefinitions,
         unvalidated: Option<&str>,
         mut live: Option<Value>,
     ) -> Prediction {
         let definition = definitions
+            .by_kind
             .get(&object.key.group_kind)
             .and_then(|definition| CrdVersion::from_definition(definition, &object.resource.version));
         if let Some(resource) = self.readable_through(object).filter(|_| live.is_none()) {

@@ -15,6 +15,7 @@ pub mod run;
 use answer::{is_inconclusive, may_be_schema_violation, parse_object, without_managed_field_times};
 use applies::PredictedApplies;
 use deletions::predict_not_pruned;
+use from_live::PredictedDefinitions;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +36,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Apply, ApplyAction, Detachment, Graph, LiveMembership, Plan, Risk};
-use crate::read::{self, Definitions};
+use crate::read;
 
 /// Prediction for one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -177,7 +178,7 @@ impl Execution<'_> {
         }
     }
 
-    async fn predict_apply(&self, apply: &Apply, definitions: &Definitions) -> Prediction {
+    async fn predict_apply(&self, apply: &Apply, definitions: &PredictedDefinitions) -> Prediction {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(
             &object.key,
@@ -216,7 +217,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         live_membership: &LiveMembership,
-        definitions: &Definitions,
+        definitions: &PredictedDefinitions,
     ) -> Prediction {
         // Most objects that are not members do not exist yet, so they are read only if the dry run finds them.
         let mut live = match live_membership {
@@ -230,11 +231,14 @@ impl Execution<'_> {
         let mut after_migration = None;
         let reply = match self.dry_run_until_live_matches(&mut live, object, dry_run).await {
             Ok(reply) => reply,
-            // The server validates the dry run by the former schema of a CRD that the run may change.
+            // The server validates the dry run by the former schema of a CRD that the run changes.
             Err(error)
-                if may_be_schema_violation(&error) && definitions.contains_key(&object.key.group_kind) =>
+                if may_be_schema_violation(&error)
+                    && self
+                        .is_redefined_by_run(&object.key.group_kind, definitions)
+                        .await =>
             {
-                let unvalidated = Some("its CustomResourceDefinition may change in the same run");
+                let unvalidated = Some("its CustomResourceDefinition changes in the same run");
                 return self
                     .predict_from_live(object, subject, live_membership, definitions, unvalidated, live)
                     .await;

@@ -1,12 +1,15 @@
 //! Says which objects no dry run of the server can show yet, because the run first has to write what they need.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::from_live::PredictedDefinitions;
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
-use crate::model::identity::ObjectKey;
+use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;
-use crate::plan::is_not_yet_served;
+use crate::plan::{is_not_yet_served, kind_defined_by_crd};
+use crate::read;
 
 impl Execution<'_> {
     /// Returns the reason why no dry run of this object can be sent: its kind, its version or its namespace does not
@@ -40,5 +43,33 @@ impl Execution<'_> {
     pub fn lacks_namespace_of(&self, key: &ObjectKey) -> bool {
         let namespace = key.namespace.as_ref();
         namespace.is_some_and(|namespace| !self.state.namespaces.contains_key(namespace))
+    }
+
+    /// Returns whether this run changes the spec of the CRD of this kind. The CRDs are read once for all objects.
+    pub(super) async fn is_redefined_by_run(
+        &self,
+        kind: &GroupKind,
+        definitions: &PredictedDefinitions,
+    ) -> bool {
+        let redefined = definitions.redefined.get_or_init(|| self.find_redefined_kinds());
+        redefined.await.contains(kind)
+    }
+
+    /// Returns the kinds whose CRDs get another spec from this run. A CRD that cannot be read counts as unchanged, and
+    /// the errors of its objects are reported.
+    async fn find_redefined_kinds(&self) -> BTreeSet<GroupKind> {
+        let mut redefined = BTreeSet::new();
+        for apply in self.plan.all_applies() {
+            let crd = &self.desired.members[apply.index];
+            if let Some(kind) = kind_defined_by_crd(crd)
+                && let Ok(Some(live)) = read::read_object(self.server, &crd.resource, &crd.key).await
+            {
+                let predicted = self.predict_apply_over(&live, crd, &apply.live_membership, None);
+                if predicted.object["spec"] != live["spec"] {
+                    redefined.insert(kind);
+                }
+            }
+        }
+        redefined
     }
 }
