@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Sink, Subject};
 use crate::execute::Execution;
-use crate::execute::deletion::deletes::{DeleteResults, Waves};
+use crate::execute::deletion::delete_results::DeleteResults;
+use crate::execute::deletion::deletes::Waves;
 use crate::execute::deletion::report_parent_and_remains::{
     describe_unlisted_kinds, fail_if_kinds_unlisted, join_names, outcome_event, predict_disposition,
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Sink};
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::judge_again::NotJudged;
-use crate::plan::Dependents;
+use crate::plan::{Dependents, Judge, Plan};
 
 /// Outcome of the objects that were to be deleted.
 #[derive(Debug, Default)]
@@ -43,6 +43,12 @@ impl DeleteResults {
         let reason = not_judged.reason_of_objects();
         sink(NotDone::event_for_all(format!("not {action}: {reason}")));
         Stopped
+    }
+
+    /// Notes in the judge that the objects of the plan whose delete failed, or that were kept, do not count as deleted.
+    pub(super) fn note_not_deleted(&self, plan: &Plan, judge: &mut Judge<'_>) {
+        let planned = plan.all_prunes();
+        judge.note_not_deleted(planned.filter(|live| self.kept_objects.contains(live)));
     }
 
     /// Counts and reports the outcome of an object that was to be deleted with this `action`.

@@ -17,7 +17,7 @@ use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, Event, ObjectOutcome, Sink, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete::skipped_outcome_without_reason;
-pub use crate::execute::deletion::delete_results::{DeleteResults, Stopped};
+use crate::execute::deletion::delete_results::{DeleteResults, Stopped};
 use crate::execute::deletion::judge_again::NotJudged;
 use crate::execute::freshness::Freshness;
 use crate::execute::members::reply::{MemberReply, reply_from_outcome};
@@ -65,8 +65,7 @@ impl Execution<'_> {
             }
         };
         let mut judge = self.judge_of_deletes(self.plan, &dependents, waves.desired_uids.clone());
-        let planned = self.plan.all_prunes();
-        judge.note_not_deleted(planned.filter(|live| deleted.kept_objects.contains(live)));
+        deleted.note_not_deleted(self.plan, &mut judge);
         let detachments = self.needed_detachments(&dependents, &waves.owners);
         let detached = self
             .carry_out_allowed_detachments(&detachments, &mut judge, driver, sink)
@@ -316,36 +315,35 @@ impl Deletes<'_, '_> {
         let Waves {
             parent, desired_uids, ..
         } = self.waves;
-        let judged = if parent.is_some() {
+        let judged;
+        let plan = if parent.is_some() {
             let deleted_uids = self.deleted.borrow().uids.clone();
             let judging = self.execution.list_members_and_judge(desired_uids, &deleted_uids);
-            judging.await?
+            judged = judging.await?;
+            &judged
         } else {
-            self.execution.plan.clone()
+            self.execution.plan
         };
-        let execution = self.execution.with_plan(&judged);
+        let execution = self.execution.with_plan(plan);
         let dependents = execution.reread_dependents_if_deleting(*parent).await?;
         let mut judge = self
             .execution
-            .judge_of_deletes(&judged, &dependents, desired_uids.clone());
+            .judge_of_deletes(plan, &dependents, desired_uids.clone());
         judge.note_deleted(self.execution.plan.all_prunes());
-        self.note_not_deleted(&mut judge);
+        let mut deleted = self.deleted.borrow_mut();
+        deleted.note_not_deleted(self.execution.plan, &mut judge);
+        deleted.attached = dependents;
         self.judge.replace(Rc::new(judge));
-        self.deleted.borrow_mut().attached = dependents;
         Ok(())
-    }
-
-    /// Notes that an object whose delete failed, or that was kept, does not count as deleted.
-    fn note_not_deleted(&self, judge: &mut Judge<'_>) {
-        let planned = self.execution.plan.all_prunes();
-        judge.note_not_deleted(planned.filter(|live| self.deleted.borrow().kept_objects.contains(live)));
     }
 
     /// Lists what these containers hold, and notes those that have gained objects: `delete_if_still_allowed` keeps
     /// them. A container of an object that was kept need not be listed, because it is kept too.
     async fn note_containers_that_gained_objects(&self, containers: &[&Live]) {
         let mut judge = Judge::clone(&self.judge.borrow());
-        self.note_not_deleted(&mut judge);
+        self.deleted
+            .borrow()
+            .note_not_deleted(self.execution.plan, &mut judge);
         self.judge.replace(Rc::new(judge));
         let mut deletable = containers.to_vec();
         deletable.retain(|live| self.deleted.borrow().kept_objects.kept_object_in(live).is_none());

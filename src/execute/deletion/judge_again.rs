@@ -10,7 +10,7 @@ use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Event, ObjectOutcome, Sink};
 use crate::execute::Execution;
 use crate::execute::deletion::delete;
-use crate::execute::deletion::deletes::{DeleteResults, Stopped};
+use crate::execute::deletion::delete_results::{DeleteResults, Stopped};
 use crate::execute::deletion::reread_dependents::OwnerReferencesUnread;
 use crate::execute::members::apply::OVERTAKEN;
 use crate::model::applyset::Record;

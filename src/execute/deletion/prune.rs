@@ -1,14 +1,16 @@
 //! Prunes objects that are no longer in the manifests, once all others are applied, or once all others are Current.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use crate::event::{Action, Ending, Event, NotDone, Phase, Sink};
-use crate::execute::deletion::deletes::{DeleteResults, Stopped, Waves};
+use crate::execute::deletion::delete_results::{DeleteResults, Stopped};
+use crate::execute::deletion::deletes::Waves;
 use crate::execute::{Execution, RunState};
 use crate::model::live::Live;
 use crate::model::text::counted;
 use crate::model::user_annotations::PruneOrder;
-use crate::plan::{Plan, PruneWhen};
+use crate::plan::PruneWhen;
 
 /// The reason of each prune in a run that prunes nothing because it could not apply an object.
 pub const NOT_PRUNED_AFTER_FAILURE: &str = "not pruned: an object could not be applied";
@@ -37,10 +39,10 @@ impl Execution<'_> {
     async fn prune_regular_then_last(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
         let mut pruned = DeleteResults::default();
         let mut has_waited = false;
-        let mut plan_judged_again: Option<Plan> = None;
+        let mut plan = Cow::Borrowed(self.plan);
         let freshness = Rc::clone(&run_state.driver.freshness);
         for order in [PruneOrder::Regular, PruneOrder::Last] {
-            let execution = self.with_plan(plan_judged_again.as_ref().unwrap_or(self.plan));
+            let execution = self.with_plan(&plan);
             // Objects to be pruned last are pruned only if all regular prunes have succeeded.
             if pruned.failed > 0 || self.interrupt.is_requested() {
                 break;
@@ -67,10 +69,10 @@ impl Execution<'_> {
             freshness.reread_if_outdated(judge_again).await;
             match judged {
                 None => {}
-                Some(Ok(plan)) => plan_judged_again = Some(plan),
+                Some(Ok(judged)) => plan = Cow::Owned(judged),
                 Some(Err(Stopped)) => break,
             }
-            let execution = self.with_plan(plan_judged_again.as_ref().unwrap_or(self.plan));
+            let execution = self.with_plan(&plan);
             let waves = execution.waves_of(order);
             let pruning = execution.prune_wave_by_wave(waves, &mut pruned, run_state, sink);
             if pruning.await.is_err() {

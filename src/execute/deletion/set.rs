@@ -11,7 +11,8 @@ use crate::compare::ownership::{
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Sink};
 use crate::execute::Execution;
 use crate::execute::deletion::delete::skipped_outcome_without_reason;
-use crate::execute::deletion::deletes::{DeleteResults, Waves};
+use crate::execute::deletion::delete_results::DeleteResults;
+use crate::execute::deletion::deletes::Waves;
 use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
 use crate::execute::dry_run::Prediction;
 use crate::execute::parent_record::RunOnParent;

@@ -215,7 +215,8 @@ impl Execution<'_> {
 
     /// Applies an object, and moves the fields of client-side apply to our field manager. If the plan knows of such
     /// fields, or if they prevent the apply, they move before the apply; otherwise, they move after it, and the object
-    /// is applied again. Versions in managed fields that prevent the apply are replaced before it, too. Returns the answer to the first apply that succeeded, which shows whether the object existed.
+    /// is applied again. Versions in managed fields that prevent the apply are replaced before it, too. Returns the
+    /// answer to the first apply that succeeded, which shows whether the object existed.
     pub async fn apply_and_migrate_managed_fields(
         &self,
         object: &DesiredObject,

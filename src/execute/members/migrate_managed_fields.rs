@@ -53,9 +53,9 @@ impl Execution<'_> {
     }
 
     /// Moves the fields of a live object that client-side apply owns to our field manager, if the live object
-    /// `is_expected`, and replaces the versions that cannot hold the object: because of one, the server refuses each apply, and drops
-    /// all managed fields at any other write. In a Secret, fields that were applied as `stringData` move to `data`.
-    /// Returns the object after that; `None` if nothing changed.
+    /// `is_expected`, and replaces the versions that cannot hold the object: because of one, the server refuses each
+    /// apply, and drops all managed fields at any other write. In a Secret, fields that were applied as `stringData` move
+    /// to `data`. Returns the object after that; `None` if nothing changed.
     async fn rewrite_managed_fields_if_expected(
         &self,
         object: &DesiredObject,

@@ -65,8 +65,9 @@ impl ParentWriting<'_> {
         let parameters = self.build_apply_parameters();
         let forced = [&parameters[..], &[FORCE]].concat();
         let mut seen = Seen::for_version(&known.uid, &known.resource_version);
+        let is_seen_by_plan = preconditions.seen_parent().is_some();
         for _ in 0..ATTEMPTS {
-            if preconditions.seen_parent().is_some() {
+            if is_seen_by_plan {
                 let live = read::read_object(self.server, &object.resource, &object.key).await?;
                 seen = preconditions
                     .parent_if_unchanged(live.as_ref())
@@ -75,10 +76,7 @@ impl ParentWriting<'_> {
             // The content is read after the precondition. If the object changes in between, the precondition fails.
             let with_live = self.manifest_with_live_fields(object).await?;
             let sent = with_live.as_ref().map_or(object, |with_live| &with_live.object);
-            if let Some(with_live) = with_live
-                .as_ref()
-                .filter(|_| preconditions.seen_parent().is_none())
-            {
+            if !is_seen_by_plan && let Some(with_live) = &with_live {
                 seen = with_live.seen.clone();
             }
             if seen.uid != known.uid {

@@ -317,7 +317,8 @@ pub fn report_notes_and_warnings(run: &mut CommandRun, prepared: &Prepared) {
     run.report_new_warnings(&prepared.plan.describe_ignored_dependencies_and_losses());
 }
 
-/// Resolves the kinds of `--recreate`. Without kinds, returns `without_kinds`. `discovery` has the kinds of the server and those that the manifests define.
+/// Resolves the kinds of `--recreate`. Without kinds, returns `without_kinds`. `discovery` has the kinds of the server
+/// and those that the manifests define.
 ///
 /// # Errors
 ///
