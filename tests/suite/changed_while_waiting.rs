@@ -6,21 +6,19 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::depends_on::{after, files, held, let_go, reference, rolled_out};
+use super::dependents::give;
+use super::depends_on::{after, depend, files, held, let_go, reference, rolled_out};
+use super::prune_when::last;
 use super::webhooks::{client_of, judged, register, webhook};
 use crate::support::{
-    Answer, Program, Proxy, Sent, Set, Web, cluster, config_map, deployment, eventually, fresh, identities,
-    named, namespace, namespace_object, secret, unused_address, with,
+    Answer, Files, Program, Proxy, Running, Sent, Set, Web, cluster, config_map, deployment, eventually,
+    fresh, identities, named, namespace, namespace_object, secret, unused_address, with,
 };
 
-/// Makes the live `owner` own the object.
-fn own(owner: &Value, object: &Value) {
-    let live = cluster().live(owner).expect("an owner");
-    let reference = json!({
-        "apiVersion": "v1", "kind": "Secret", "name": live["metadata"]["name"],
-        "uid": live["metadata"]["uid"],
-    });
-    cluster().patch(object, &json!({"metadata": {"ownerReferences": [reference]}}));
+/// Starts an `apply` that prints what it waits for.
+pub(super) fn start(set: &Set, program: Program, manifests: &Files) -> Running {
+    let run = set.command(program, manifests);
+    run.args(["-v", "-o", "json", "--timeout=1m"]).start()
 }
 
 #[test]
@@ -39,10 +37,7 @@ fn what_comes_into_a_namespace_while_its_delete_waits_for_a_webhook_keeps_it() {
     webhook["webhooks"][0]["objectSelector"] = json!({});
     register(&webhook, &space);
     let manifests = files(std::slice::from_ref(&kept));
-    let mut running = set
-        .command(Program::new(), &manifests)
-        .args(["-v", "-o", "json", "--timeout=1m"])
-        .start();
+    let mut running = start(&set, Program::new(), &manifests);
     running.wait_for_message("waiting for webhook");
     let stranger = config_map(&away, "stranger", "1");
     cluster().create(&stranger);
@@ -136,12 +131,9 @@ fn what_comes_to_be_owned_while_dependents_go_is_kept() {
     let user = held(after(config_map(&home, "user", "1"), &[&base]));
     set.apply(&[kept.clone(), base.clone(), user.clone()]);
     let manifests = files(std::slice::from_ref(&kept));
-    let mut running = set
-        .command(Program::new(), &manifests)
-        .args(["-v", "-o", "json", "--timeout=1m"])
-        .start();
+    let mut running = start(&set, Program::new(), &manifests);
     running.wait_for_message("finalizer example.com/held");
-    own(&base, &kept);
+    give(&kept, &[&base]);
     let_go(&user);
     let run = running.finish().expect(1);
     assert_eq!(run.results("failed"), identities([&base]));
@@ -163,7 +155,7 @@ fn what_comes_to_be_owned_while_dependents_of_a_deleted_set_go_is_kept() {
         .args(["-v", "--yes", "--timeout=1m", "-o", "json"])
         .start();
     running.wait_for_message("finalizer example.com/held");
-    own(&base, &kept);
+    give(&kept, &[&base]);
     let_go(&user);
     let run = running.finish().expect(1);
     assert_eq!(run.results("failed"), identities([&base]));
@@ -187,8 +179,7 @@ fn what_comes_to_be_needed_while_dependents_go_is_kept() {
         };
         let mut running = running.args(["-v", "--timeout=1m", "-o", "json"]).start();
         running.wait_for_message("finalizer example.com/held");
-        let depends_on = json!({"config.kubernetes.io/depends-on": reference(&base)});
-        cluster().patch(&kept, &json!({"metadata": {"annotations": depends_on}}));
+        depend(&kept, &reference(&base));
         let_go(&user);
         let run = running.finish().expect(0);
         assert!(
@@ -207,20 +198,12 @@ fn what_is_pruned_last_is_kept_if_it_came_to_be_needed_while_the_others_went() {
     let kept = config_map(&home, "kept", "1");
     let base = secret(&home, "base");
     let user = held(after(config_map(&home, "user", "1"), &[&base]));
-    let order = json!({"argocd.argoproj.io/sync-options": "PruneLast=true"});
-    let last = with(
-        secret(&home, "last"),
-        &json!({"metadata": {"annotations": order}}),
-    );
+    let last = last(secret(&home, "last"));
     set.apply(&[kept.clone(), base.clone(), user.clone(), last.clone()]);
     let manifests = files(std::slice::from_ref(&kept));
-    let mut running = set
-        .command(Program::new(), &manifests)
-        .args(["-v", "-o", "json", "--timeout=1m"])
-        .start();
+    let mut running = start(&set, Program::new(), &manifests);
     running.wait_for_message("finalizer example.com/held");
-    let depends_on = json!({"config.kubernetes.io/depends-on": reference(&last)});
-    cluster().patch(&kept, &json!({"metadata": {"annotations": depends_on}}));
+    depend(&kept, &reference(&last));
     let_go(&user);
     let run = running.finish().expect(0);
     assert_eq!(run.results("skipped"), identities([&last]), "{}", run.stderr);
@@ -240,13 +223,9 @@ fn what_comes_to_be_needed_while_its_delete_waits_for_a_webhook_is_kept() {
     webhook["webhooks"][0]["rules"][0]["operations"] = json!(["CREATE", "DELETE"]);
     register(&webhook, &judged(secret(&home, "any")));
     let manifests = files(std::slice::from_ref(&kept));
-    let mut running = set
-        .command(Program::new(), &manifests)
-        .args(["-v", "-o", "json", "--timeout=1m"])
-        .start();
+    let mut running = start(&set, Program::new(), &manifests);
     running.wait_for_message("waiting for webhook");
-    let depends_on = json!({"config.kubernetes.io/depends-on": reference(&base)});
-    cluster().patch(&kept, &json!({"metadata": {"annotations": depends_on}}));
+    depend(&kept, &reference(&base));
     // A delete that was judged before it is under way no longer.
     sleep(Duration::from_millis(500));
     let _web = Web::encrypted_at(address, |_, _| Answer::allowed());

@@ -1,6 +1,6 @@
 //! Deletes that are judged again during a run: what the run has deleted stays deleted, and what is kept keeps others.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
@@ -10,36 +10,14 @@ use controlplane::Grant;
 use http::Method;
 use serde_json::{Value, json};
 
+use super::changed_while_waiting::start;
+use super::dependents::reference as owner_reference;
 use super::depends_on::{after, files, held, let_go, reference};
+use super::prune_when::last;
 use crate::support::{
-    Files, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource, definition,
-    deployment, eventually, fresh, identities, namespace, namespace_object, secret, with,
+    Files, Program, Proxy, Sent, Set, Verdict, cluster, config_map, custom_resource, definition, deployment,
+    eventually, fresh, identities, namespace, namespace_object, secret,
 };
-
-struct Asked<F>(F);
-
-impl<F: Fn(&Sent) -> Verdict + Send + Sync + 'static> Watch for Asked<F> {
-    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
-        (self.0)(sent)
-    }
-}
-
-fn asked(f: impl Fn(&Sent) -> Verdict + Send + Sync + 'static) -> Proxy {
-    Proxy::watched(Arc::new(Asked(f)))
-}
-
-fn last(object: Value) -> Value {
-    let order = json!({"argocd.argoproj.io/sync-options": "PruneLast=true"});
-    with(object, &json!({"metadata": {"annotations": order}}))
-}
-
-fn owner_of(owner: &Value) -> Value {
-    let live = cluster().live(owner).expect("an owner");
-    json!([{
-        "apiVersion": "v1", "kind": live["kind"], "name": live["metadata"]["name"],
-        "uid": live["metadata"]["uid"],
-    }])
-}
 
 #[track_caller]
 fn assert_stays(object: &Value) {
@@ -57,8 +35,7 @@ fn a_namespace_that_is_pruned_last_goes_with_what_was_pruned_in_it_before() {
     let inside = config_map(&away, "inside", "1");
     let late = last(secret(&away, "late"));
     set.apply(&[kept.clone(), space.clone(), inside, late]);
-    let run = set.apply_with(std::slice::from_ref(&kept), &[]);
-    let run = run.expect(0);
+    let run = set.apply_with(std::slice::from_ref(&kept), &[]).expect(0);
     assert_eq!(run.results("pruned").len(), 3, "{}", run.stderr);
     set.assert_holds_without(&space, &[kept]);
 }
@@ -76,7 +53,7 @@ fn what_was_kept_during_the_regular_prunes_keeps_its_owner_that_is_pruned_last()
         let annotations = json!({"helm.sh/resource-policy": "keep"});
         cluster().patch(
             &object,
-            &json!({"metadata": {"annotations": annotations, "ownerReferences": owner_of(&owner)}}),
+            &json!({"metadata": {"annotations": annotations, "ownerReferences": [owner_reference(&owner)]}}),
         );
     });
     set.apply_through(&proxy, std::slice::from_ref(&kept), &[]);
@@ -97,26 +74,18 @@ fn nothing_is_deleted_after_an_interrupt_while_members_are_read_again() {
     let ends = Mutex::new((reached, released));
     let is_armed = Arc::new(AtomicBool::new(false));
     let armed = Arc::clone(&is_armed);
-    let proxy = asked(move |sent| {
-        let is_parent = sent.method == Method::GET
-            && sent
-                .path
-                .split('?')
-                .next()
-                .unwrap_or_default()
-                .ends_with("/secrets/web");
-        if is_parent && armed.swap(false, Ordering::SeqCst) {
-            let (reached, released) = &*ends.lock().expect("no panic");
-            let _ = reached.send(());
-            let _ = released.recv();
-        }
-        Verdict::Forward
+    let is_read_again = move |sent: &Sent| {
+        let path = sent.path.split('?').next().unwrap_or_default();
+        armed.load(Ordering::SeqCst) && sent.method == Method::GET && path.ends_with("/secrets/web")
+    };
+    let proxy = Proxy::before_request(is_read_again, move || {
+        let (reached, released) = &*ends.lock().expect("no panic");
+        let _ = reached.send(());
+        let _ = released.recv();
     });
     let manifests = files(std::slice::from_ref(&kept));
-    let mut running = set
-        .command(Program::with_kubeconfig(&proxy.kubeconfig()), &manifests)
-        .args(["-v", "-o", "json", "--timeout=1m"])
-        .start();
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let mut running = start(&set, program, &manifests);
     running.wait_for_message("finalizer example.com/held");
     is_armed.store(true, Ordering::SeqCst);
     let_go(&user);
@@ -124,8 +93,7 @@ fn nothing_is_deleted_after_an_interrupt_while_members_are_read_again() {
     running.interrupt();
     sleep(Duration::from_secs(1));
     release.send(()).expect("the proxy");
-    let run = running.finish();
-    let run = run.expect(130);
+    let run = running.finish().expect(130);
     assert_eq!(run.results("pruned"), identities([&user]));
     assert_stays(&base);
 }
@@ -136,18 +104,13 @@ fn no_parent_is_created_in_the_place_of_one_that_the_run_has_read_while_it_began
     let set = Set::secret(&home, "web");
     let [a, added] = [config_map(&home, "a", "1"), secret(&home, "added")];
     let (other, wanted) = (set.clone(), added.clone());
-    let count = AtomicUsize::new(0);
-    let proxy = asked(move |sent| {
-        if sent.is_write() {
-            match count.fetch_add(1, Ordering::SeqCst) {
-                // Another run is faster to create the parent.
-                0 => {
-                    other.apply(std::slice::from_ref(&wanted));
-                }
-                // Another client deletes it.
-                1 => cluster().delete(&other.parent),
-                _ => {}
-            }
+    let proxy = Proxy::gated(move |writes| {
+        match writes {
+            // Another run is faster to create the parent.
+            0 => drop(other.apply(std::slice::from_ref(&wanted))),
+            // Another client deletes it.
+            1 => cluster().delete(&other.parent),
+            _ => {}
         }
         Verdict::Forward
     });
@@ -252,7 +215,6 @@ fn a_saved_plan_with_a_last_prune_succeeds_although_a_finalizer_holds_another_pr
     assert_one_result_of_a_held_prune(true);
 }
 
-/// The same inside of a namespace that is pruned last because of `late`.
 #[test]
 fn a_namespace_that_is_pruned_last_goes_although_a_finalizer_holds_what_was_pruned_in_it() {
     let home = namespace("home");
@@ -301,7 +263,7 @@ fn what_owns_an_object_that_was_found_to_be_kept_is_kept() {
         let annotations = json!({"helm.sh/resource-policy": "keep"});
         cluster().patch(
             marked,
-            &json!({"metadata": {"annotations": annotations, "ownerReferences": owner_of(base)}}),
+            &json!({"metadata": {"annotations": annotations, "ownerReferences": [owner_reference(base)]}}),
         );
     });
 }
@@ -316,8 +278,8 @@ fn a_namespace_that_is_pruned_last_after_a_wait_goes_with_what_was_pruned_in_it(
     let inside = config_map(&away, "inside", "1");
     let late = last(secret(&away, "late"));
     set.apply(&[kept.clone(), space.clone(), inside, late]);
-    let run = set.apply_with(std::slice::from_ref(&kept), &["--wait=20s"]);
-    run.expect(0);
+    set.apply_with(std::slice::from_ref(&kept), &["--wait=20s"])
+        .expect(0);
 }
 
 #[test]
@@ -338,10 +300,7 @@ fn a_definition_goes_although_a_finalizer_holds_an_object_of_its_kind() {
         custom.clone(),
     ]);
     let manifests = files(std::slice::from_ref(&kept));
-    let mut running = set
-        .command(Program::new(), &manifests)
-        .args(["-v", "-o", "json", "--timeout=1m"])
-        .start();
+    let mut running = start(&set, Program::new(), &manifests);
     running.wait_for_message("finalizer example.com/held");
     let_go(&user);
     let run = running.finish();
@@ -380,9 +339,6 @@ fn a_namespace_that_is_going_and_may_not_be_listed_any_more_stops_no_delete() {
     let manifests = files(std::slice::from_ref(&kept));
     let run = set
         .command(Program::with_kubeconfig(&user.kubeconfig), &manifests)
-        .args(["-v", "-o", "json", "--timeout=1m", "--allow-data-loss"])
-        .run();
-    set.command(Program::with_kubeconfig(&user.kubeconfig), &manifests)
         .args(["-v", "-o", "json", "--timeout=1m", "--allow-data-loss"])
         .run();
     let_go_if_there(&inside);

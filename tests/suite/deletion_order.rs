@@ -2,19 +2,12 @@
 //! containers, and what the parent of the set lives in.
 
 use http::Method;
-use serde_json::{Value, json};
 
-use super::depends_on::{after, held, let_go, reference, sent};
+use super::depends_on::{after, depend, held, let_go, reference, sent};
 use crate::support::{
     Program, ProgramEnd, Proxy, Set, cluster, config_map, custom_resource, definition, eventually, fresh,
     namespace, namespace_object, secret,
 };
-
-/// Annotates a live object.
-fn depend(object: &Value, value: &str) {
-    let annotations = json!({"config.kubernetes.io/depends-on": value});
-    cluster().patch(object, &json!({"metadata": {"annotations": annotations}}));
-}
 
 #[test]
 fn a_cycle_that_a_killed_run_has_begun_to_delete_does_not_keep_the_set() {

@@ -44,6 +44,12 @@ pub(super) fn after(object: Value, dependencies: &[&Value]) -> Value {
     annotated(object, &references.join(","))
 }
 
+/// Annotates a live object with its dependencies.
+pub(super) fn depend(object: &Value, value: &str) {
+    let annotations = json!({"config.kubernetes.io/depends-on": value});
+    cluster().patch(object, &json!({"metadata": {"annotations": annotations}}));
+}
+
 pub(super) fn held(object: Value) -> Value {
     with(object, &json!({"metadata": {"finalizers": ["example.com/held"]}}))
 }

@@ -34,7 +34,7 @@ fn job(namespace: &str, name: &str) -> Value {
     )
 }
 
-fn last(object: Value) -> Value {
+pub(super) fn last(object: Value) -> Value {
     let annotations = json!({"argocd.argoproj.io/sync-options": "PruneLast=true"});
     with(object, &json!({"metadata": {"annotations": annotations}}))
 }

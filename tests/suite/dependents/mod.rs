@@ -17,7 +17,7 @@ fn uid(object: &Value) -> Value {
     cluster().live(object).expect("an object")["metadata"]["uid"].clone()
 }
 
-fn reference(owner: &Value) -> Value {
+pub(super) fn reference(owner: &Value) -> Value {
     json!({
         "apiVersion": owner["apiVersion"], "kind": owner["kind"],
         "name": owner["metadata"]["name"], "uid": uid(owner),
@@ -31,7 +31,7 @@ fn owned_by(object: Value, owners: &[&Value]) -> Value {
 }
 
 /// Makes the live object belong to these owners.
-fn give(object: &Value, owners: &[&Value]) {
+pub(super) fn give(object: &Value, owners: &[&Value]) {
     let references: Vec<Value> = owners.iter().map(|owner| reference(owner)).collect();
     cluster().patch(object, &json!({"metadata": {"ownerReferences": references}}));
 }
