@@ -90,7 +90,8 @@ pub(super) async fn list_and_compare_members(
         server,
         settings,
         wanted: wanted.collect(),
-        definitions: read_definitions_to_compare(server, places, desired, settings.concurrency).await?,
+        definitions: read_definitions_to_compare(server, &selector, places, desired, settings.concurrency)
+            .await?,
         former: former_owners(named, inputs),
         depended_on: named_dependencies.collect(),
     };
