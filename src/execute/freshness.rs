@@ -1,4 +1,4 @@
-//! Notes how long ago the run has read what its deletes are judged by.
+//! Notes how long what the run has read for judging its deletes is current.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -8,14 +8,17 @@ use tokio::time::Instant;
 
 /// The time for which a judgement of deletes holds.
 const JUDGED_FOR: Duration = Duration::from_secs(10);
+/// A judgement that took long to read holds for this many times as long, so that a run spends at most about a tenth of
+/// its time on reading again, however many members the set has.
+const TIMES_THE_READ: u32 = 10;
 
-/// Notes when the members and their owner references were read last. What was read is outdated after [`JUDGED_FOR`],
-/// whatever the run has done meanwhile, and after each wait for an object or a webhook: others may have changed the
-/// members during the wait, and it may be the very change that was waited for.
+/// Notes until when the members and their owner references count as read just now. What was read is outdated after
+/// [`JUDGED_FOR`], whatever the run has done meanwhile, and after each wait for an object or a webhook: others may have
+/// changed the members during the wait, and it may be the very change that was waited for.
 #[derive(Debug)]
 pub struct Freshness {
-    /// The time of the last read; `None` if the run has waited since.
-    read_at: Cell<Option<Instant>>,
+    /// The end of the time for which the last read holds; `None` if the run has waited since.
+    holds_until: Cell<Option<Instant>>,
     /// Held by the action that reads again.
     rereading: Mutex<()>,
 }
@@ -23,27 +26,29 @@ pub struct Freshness {
 impl Freshness {
     pub fn new(read_at: Instant) -> Self {
         Self {
-            read_at: Cell::new(Some(read_at)),
+            holds_until: Cell::new(Some(read_at + JUDGED_FOR)),
             rereading: Mutex::default(),
         }
     }
 
     /// Notes that the run has waited.
     pub fn mark_outdated(&self) {
-        self.read_at.set(None);
+        self.holds_until.set(None);
     }
 
     /// Calls `reread` if what was read last is outdated. Concurrent calls wait for its end. A wait that ends during the
     /// read outdates it. Otherwise its age counts from its end, so that a slow read does not outdate itself.
     pub async fn reread_if_outdated(&self, reread: impl AsyncFnOnce()) {
         let _lock = self.rereading.lock().await;
-        let read_at = self.read_at.get();
-        if read_at.is_some_and(|read_at| read_at.elapsed() < JUDGED_FOR) {
+        let begun_at = Instant::now();
+        if self.holds_until.get().is_some_and(|end| begun_at < end) {
             return;
         }
-        self.read_at.set(Some(Instant::now()));
+        self.holds_until.set(Some(begun_at));
         reread().await;
-        self.read_at.update(|read_at| read_at.map(|_| Instant::now()));
+        let holds_for = JUDGED_FOR.max(begun_at.elapsed() * TIMES_THE_READ);
+        self.holds_until
+            .update(|holds| holds.map(|_| Instant::now() + holds_for));
     }
 }
 
@@ -84,18 +89,23 @@ mod tests {
     async fn what_was_read_is_outdated_after_some_time_even_without_a_wait() {
         let freshness = Freshness::new(Instant::now());
         let reads = Cell::new(0);
-        let slow = async || {
-            reads.set(reads.get() + 1);
-            advance(JUDGED_FOR).await;
-        };
-        for (passed, reads_then) in [
-            (JUDGED_FOR / 2, 0),
-            (JUDGED_FOR / 2, 1),
-            (JUDGED_FOR / 2, 1),
-            (JUDGED_FOR / 2, 2),
+        let half = JUDGED_FOR / 2;
+        // The times that pass before each call and during its read, if it reads.
+        for (before, during, reads_then) in [
+            (half, half, 0),
+            (half, half, 1),
+            // The read has taken five seconds, so it holds for fifty.
+            (JUDGED_FOR * 4, half, 1),
+            (JUDGED_FOR, Duration::ZERO, 2),
+            (half, Duration::ZERO, 2),
+            (half, Duration::ZERO, 3),
         ] {
-            advance(passed).await;
-            freshness.reread_if_outdated(slow).await;
+            advance(before).await;
+            let read = async || {
+                reads.set(reads.get() + 1);
+                advance(during).await;
+            };
+            freshness.reread_if_outdated(read).await;
             assert_eq!(reads.get(), reads_then);
         }
     }

@@ -63,7 +63,7 @@ pub use data_loss::deletes_volume_data;
 pub use delete_graph::DeleteAction;
 pub use deletion_remains::Remains;
 pub use dependencies::{DependencyEdges, KnownDependencies};
-pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment};
+pub use dependents::{Dependent, Dependents, Detachment};
 pub use existing_objects::{
     OtherParent, OtherParents, describe_taken_in_object, find_newcomers_to_read, scope_of_newcomers,
 };
@@ -79,7 +79,7 @@ pub use policy::{Policy, PruneWhen, Pruning, Risk, UnchangedMembers, Unowned};
 pub use preconditions::{Preconditions, Seen};
 pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
-pub use prunes_judged_again::StateAfterWait;
+pub use prunes_judged_again::StateBeforeDeletes;
 pub use reason_to_keep::{ReasonToKeep, describe_label_writers};
 pub use recreation::{
     Recreate, RecreationObstacle, claims_after_recreation, describe_lost_volume_data, loses_data,
@@ -102,7 +102,13 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     let with_dependencies = find_unchanged_members_with_dependencies(desired, observed);
     let mut judge = new_judge(set, desired, observed, policy, &with_dependencies);
     let (prunes, skips) = judge.divide_into_prunes_and_skips(&observed.members);
-    let dependents = Dependents::find(desired, observed, &prunes, &skips, policy);
+    let dependents = Dependents::find(
+        desired,
+        observed,
+        &prunes.iter().collect::<Vec<_>>(),
+        &skips,
+        policy,
+    );
     judge.replace_deleted_and_dependents(prunes.iter(), &dependents);
     // Before its first delete, the run removes these owner references. The plan is judged as if they were removed.
     for detachment in &dependents.detachments {

@@ -59,6 +59,8 @@ pub enum ReasonToKeep {
         /// The object that depends on the member.
         dependent: ObjectKey,
     },
+    /// The member was added by another run after the plan was made, or its delete has not succeeded.
+    NotDeletedByRun,
     /// No applier wrote the part-of label of the object, so a controller may have copied it.
     CopiedLabel {
         /// The field managers that own the label; empty if none does.
@@ -104,6 +106,7 @@ impl fmt::Display for ReasonToKeep {
             }
             Self::Hook { hook_annotation } => write!(f, "a hook, left as it is ({hook_annotation})"),
             Self::Needed { dependent } => write!(f, "{dependent} depends on it"),
+            Self::NotDeletedByRun => f.write_str("this run does not delete it"),
             Self::HoldsParent => f.write_str("it contains the set's parent"),
             Self::FilledSincePlan { lost, unknown } => {
                 write!(

@@ -15,8 +15,8 @@ use super::dependents::reference as owner_reference;
 use super::depends_on::{after, files, held, let_go, reference};
 use super::prune_when::last;
 use crate::support::{
-    Files, Program, Proxy, Sent, Set, Verdict, cluster, config_map, custom_resource, definition, deployment,
-    eventually, fresh, identities, namespace, namespace_object, secret,
+    Fault, Files, Program, Proxy, Sent, Set, Verdict, cluster, config_map, custom_resource, definition,
+    deployment, eventually, fresh, identities, namespace, namespace_object, secret,
 };
 
 #[track_caller]
@@ -343,4 +343,88 @@ fn a_namespace_that_is_going_and_may_not_be_listed_any_more_stops_no_delete() {
         .run();
     let_go_if_there(&inside);
     assert!(run.results("pruned").contains(&identities([&base])[0]));
+}
+
+/// Runs a prune of `user`, which a finalizer holds, and then of `base`, which it needs. The delete of `stays` fails.
+/// `change` is called before the finalizer is removed.
+fn assert_failed_delete_keeps_base(change: impl Fn(&Value, &Value)) {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let base = secret(&home, "base");
+    let user = held(after(config_map(&home, "user", "1"), &[&base]));
+    let stays = config_map(&home, "stays", "1");
+    set.apply(&[kept.clone(), base.clone(), user.clone(), stays.clone()]);
+    let proxy = Proxy::breaking(Fault::InternalError, |sent| is_delete_of(sent, "stays"));
+    let manifests = files(std::slice::from_ref(&kept));
+    let mut running = start(&set, Program::with_kubeconfig(&proxy.kubeconfig()), &manifests);
+    running.wait_for_message("finalizer example.com/held");
+    change(&stays, &base);
+    let_go(&user);
+    running.finish().expect(1);
+    assert_stays(&stays);
+    assert_stays(&base);
+}
+
+fn is_delete_of(sent: &Sent, name: &str) -> bool {
+    let path = sent.path.split('?').next().unwrap_or_default();
+    sent.method == Method::DELETE && path.ends_with(&format!("/{name}"))
+}
+
+#[test]
+fn what_an_object_has_come_to_need_whose_delete_has_failed_is_kept() {
+    assert_failed_delete_keeps_base(|stays, base| {
+        let depends_on = json!({"config.kubernetes.io/depends-on": reference(base)});
+        cluster().patch(stays, &json!({"metadata": {"annotations": depends_on}}));
+    });
+}
+
+#[test]
+fn what_has_come_to_own_an_object_whose_delete_has_failed_is_kept() {
+    assert_failed_delete_keeps_base(|stays, base| {
+        let owners = json!({"ownerReferences": [owner_reference(base)]});
+        cluster().patch(stays, &json!({"metadata": owners}));
+    });
+}
+
+#[test]
+fn what_owns_a_member_that_another_run_has_added_is_kept() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let base = secret(&home, "base");
+    let user = held(after(config_map(&home, "user", "1"), &[&base]));
+    set.apply(&[kept.clone(), base.clone(), user.clone()]);
+    let manifests = files(std::slice::from_ref(&kept));
+    let mut running = start(&set, Program::new(), &manifests);
+    running.wait_for_message("finalizer example.com/held");
+    let mut added = config_map(&home, "added", "1");
+    added["metadata"]["ownerReferences"] = json!([owner_reference(&base)]);
+    set.apply_with(&[kept.clone(), added.clone()], &["--prune=false"])
+        .expect(0);
+    let_go(&user);
+    running.finish();
+    assert_stays(&added);
+    assert_stays(&base);
+}
+
+/// The delete of the first namespace takes longer than a judgement holds.
+#[test]
+fn a_namespace_that_was_listed_long_ago_is_listed_again() {
+    let home = namespace("home");
+    let [one, two] = ["one", "two"].map(fresh);
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let spaces = [namespace_object(&one), namespace_object(&two)];
+    set.apply(&[kept.clone(), spaces[0].clone(), spaces[1].clone()]);
+    let stranger = config_map(&two, "stranger", "1");
+    let created = stranger.clone();
+    let is_delete_of_one = move |sent: &Sent| is_delete_of(sent, &one);
+    let proxy = Proxy::before_request(is_delete_of_one, move || {
+        sleep(Duration::from_secs(11));
+        cluster().create(&created);
+    });
+    set.apply_through(&proxy, std::slice::from_ref(&kept), &["--concurrency=1"]);
+    assert_stays(&spaces[1]);
+    assert_stays(&stranger);
 }

@@ -66,10 +66,14 @@ pub struct DeleteContext<'a> {
 
 /// Objects that were to be deleted and were not. They have joined another set or got a keep annotation since they were
 /// read, their delete failed, or they are needed by another kept object.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct ObjectsKeptInsteadOfDeleted(KeptObjects);
 
 impl ObjectsKeptInsteadOfDeleted {
+    pub fn keys(&self) -> &KeptObjects {
+        &self.0
+    }
+
     /// Adds the object of this outcome, unless it was deleted.
     pub fn note_unless_deleted(&mut self, outcome: &ObjectOutcome) {
         if matches!(outcome.action, Action::Skipped | Action::Failed) {

@@ -24,7 +24,7 @@ use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
-use crate::plan::{ParentDisposition, ReasonToKeep, Remains};
+use crate::plan::{Judge, ParentDisposition, ReasonToKeep, Remains};
 use crate::read::WHOLE_OBJECTS;
 
 impl Execution<'_> {
@@ -273,6 +273,12 @@ impl Execution<'_> {
         )
     }
 
+    fn judge_of_parent_containers(&self, members: &DeleteResults) -> Judge<'_> {
+        let mut judge = self.judge_of_deletes(self.plan, HashSet::new());
+        judge.replace_dependents(&members.attached);
+        judge
+    }
+
     /// Lists what the parent's containers hold. Reports and notes in `members` those that must not be deleted.
     async fn list_and_report_containers_to_keep(
         &self,
@@ -280,7 +286,7 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) -> Ending {
         let mut ending = Ending::Done;
-        let judge = self.judge_of_deletes(self.plan, &members.attached, HashSet::new());
+        let judge = self.judge_of_parent_containers(members);
         let context = self.delete_context(Action::Deleted, &judge);
         for outcome in context
             .outcomes_of_containers_to_keep(self.parent_containers_to_delete())
@@ -312,7 +318,7 @@ impl Execution<'_> {
             parent: None,
             desired_uids: HashSet::new(),
         };
-        let judge = self.judge_of_deletes(self.plan, &members.attached, HashSet::new());
+        let judge = self.judge_of_parent_containers(members);
         let mut driver = self.driver();
         let failed_before = members.failed;
         let deleting = self.delete_waves_as_judged(&waves, judge, members, &mut driver, sink);

@@ -1,13 +1,12 @@
 //! Carries out the graph of deletes: the prunes of a run, or the members of a set.
 //!
-//! Before the first delete, owner references are read again (`reread_dependents`), and references to pruned objects are
-//! removed from objects that are kept: otherwise the garbage collector would delete the kept objects. After a wait, or if
-//! they were judged some time ago, the deletes are judged again (`judge_again`): what a member has come to need is kept,
-//! and the delete of an object fails if an object that is kept names it as its owner.
+//! Before the first delete, the deletes are judged again (`judge_again`), and references to pruned objects are removed
+//! from objects that are kept: otherwise the garbage collector would delete the kept objects. After a wait, or if they
+//! were judged some time ago, the deletes are judged once more: what a member has come to need is kept, and the delete of
+//! an object fails if an object that is kept names it as its owner. Their order stays as planned.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::iter;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -45,8 +44,8 @@ pub struct Waves<'l> {
 }
 
 impl Execution<'_> {
-    /// Reads owner references again, removes those because of which the garbage collector would delete kept objects,
-    /// and deletes the waves. `on_detached` is called once, with the objects that have lost owner references; with `None`
+    /// Judges the deletes again, removes the owner references because of which the garbage collector would delete kept
+    /// objects, and deletes the waves. `on_detached` is called once, with the objects that have lost owner references; with `None`
     /// if nothing is deleted.
     pub(super) async fn remove_owner_references_and_delete(
         &self,
@@ -56,22 +55,33 @@ impl Execution<'_> {
         on_detached: impl FnOnce(Option<&BTreeSet<ObjectKey>>, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) -> Result<(), Stopped> {
-        let dependents = match self.reread_dependents_if_deleting(waves.parent).await {
-            Ok(dependents) => dependents,
-            Err(unread) => {
+        if self.plan.count_prunes() == 0 {
+            on_detached(Some(&BTreeSet::new()), sink);
+            return Ok(());
+        }
+        let mut judged = None;
+        let judge_again = async || {
+            let (uids, kept) = (&deleted.uids, &deleted.kept_objects);
+            let judging = self.judge_deletes_again(waves.parent, &waves.desired_uids, uids, kept);
+            judged = Some(judging.await);
+        };
+        driver.freshness.mark_outdated();
+        driver.freshness.reread_if_outdated(judge_again).await;
+        let judged = match judged.expect("what is outdated is read again") {
+            Ok(judged) => judged,
+            Err(not_judged) => {
                 on_detached(None, sink);
                 let objects = waves.deletes.iter().map(Vec::len).sum();
-                return Err(deleted.fail_remaining(&unread.into(), objects, waves.action, sink));
+                return Err(deleted.fail_remaining(&not_judged, objects, waves.action, sink));
             }
         };
-        let mut judge = self.judge_of_deletes(self.plan, &dependents, waves.desired_uids.clone());
-        deleted.note_not_deleted(self.plan, &mut judge);
-        let detachments = self.needed_detachments(&dependents, &waves.owners);
+        let mut judge = self.judge_of_deletes(&judged, waves.desired_uids.clone());
+        let detachments = self.needed_detachments(&judged.dependents, &waves.owners);
         let detached = self
             .carry_out_allowed_detachments(&detachments, &mut judge, driver, sink)
             .await;
         on_detached(Some(&detached), sink);
-        deleted.attached = dependents.without(&detached);
+        deleted.attached = judged.dependents.without(&detached);
         self.delete_waves_as_judged(waves, judge, deleted, driver, sink)
             .await
     }
@@ -91,7 +101,7 @@ impl Execution<'_> {
             waves,
             judge: RefCell::new(Rc::new(judge)),
             containers_to_keep: RefCell::default(),
-            begun: RefCell::default(),
+            listed_containers: RefCell::default(),
             deleted: RefCell::new(deleted),
             freshness: Rc::clone(&driver.freshness),
             not_judged: RefCell::default(),
@@ -113,8 +123,8 @@ struct Deletes<'r, 'a> {
     judge: RefCell<Rc<Judge<'r>>>,
     /// Outcomes of containers that are kept because of what they hold now, by UID.
     containers_to_keep: RefCell<BTreeMap<String, ObjectOutcome>>,
-    /// The UIDs of objects whose delete has begun.
-    begun: RefCell<BTreeSet<String>>,
+    /// The containers whose contents have been listed. They are listed again with the members.
+    listed_containers: RefCell<Vec<Live>>,
     deleted: RefCell<&'r mut DeleteResults>,
     /// Notes whether the members have to be read again before the next delete.
     freshness: Rc<Freshness>,
@@ -163,6 +173,8 @@ impl<'r> Work for Deletes<'r, '_> {
         match action {
             DeleteAction::Delete(live) => self.delete_if_still_allowed(live).await,
             DeleteAction::ListContents(containers) => {
+                let listed = containers.iter().copied().cloned();
+                self.listed_containers.borrow_mut().extend(listed);
                 self.note_containers_that_gained_objects(containers).await;
                 DeleteAnswer::Listed
             }
@@ -267,8 +279,6 @@ impl<'r> Work for Deletes<'r, '_> {
 impl Deletes<'_, '_> {
     /// Deletes an object, unless it is a container of an object that was kept, or one that has gained objects.
     async fn delete_if_still_allowed(&self, live: &Live) -> DeleteAnswer {
-        // The first attempt was postponed because a webhook could not be called.
-        let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
         self.judge_again_if_outdated().await;
         if self.not_judged.borrow().is_some() || self.execution.interrupt.is_requested() {
             return DeleteAnswer::NotSent;
@@ -287,21 +297,10 @@ impl Deletes<'_, '_> {
             return DeleteAnswer::Deleted(Box::new(reply_from_outcome(outcome)));
         }
         let context = self.execution.delete_context(self.waves.action, &judge);
-        if is_begun_again {
-            // A container may have gained objects since then.
-            if let Some(outcome) = context
-                .outcomes_of_containers_to_keep(iter::once(live))
-                .await
-                .pop()
-            {
-                return DeleteAnswer::Deleted(Box::new(reply_from_outcome(outcome)));
-            }
-        }
         DeleteAnswer::Deleted(Box::new(context.delete(live).await))
     }
 
-    /// Reads the members and the owner references again if what was read last is outdated, and judges the deletes again.
-    /// Their order stays as planned.
+    /// Judges the deletes again if what was read last is outdated, and lists the contents of containers again.
     async fn judge_again_if_outdated(&self) {
         let judge_again = async || {
             if let Err(not_judged) = self.judge_again().await {
@@ -315,38 +314,36 @@ impl Deletes<'_, '_> {
         let Waves {
             parent, desired_uids, ..
         } = self.waves;
-        let judged;
-        let plan = if parent.is_some() {
-            let deleted_uids = self.deleted.borrow().uids.clone();
-            let judging = self.execution.list_members_and_judge(desired_uids, &deleted_uids);
-            judged = judging.await?;
-            &judged
-        } else {
-            self.execution.plan
+        let (uids, kept) = {
+            let deleted = self.deleted.borrow();
+            (deleted.uids.clone(), deleted.kept_objects.clone())
         };
-        let execution = self.execution.with_plan(plan);
-        let dependents = execution.reread_dependents_if_deleting(*parent).await?;
-        let mut judge = self
+        let judging = self
             .execution
-            .judge_of_deletes(plan, &dependents, desired_uids.clone());
-        judge.note_deleted(self.execution.plan.all_prunes());
-        let mut deleted = self.deleted.borrow_mut();
-        deleted.note_not_deleted(self.execution.plan, &mut judge);
-        deleted.attached = dependents;
+            .judge_deletes_again(*parent, desired_uids, &uids, &kept);
+        let judged = judging.await?;
+        let judge = self.execution.judge_of_deletes(&judged, desired_uids.clone());
         self.judge.replace(Rc::new(judge));
+        self.deleted.borrow_mut().attached = judged.dependents;
+        let containers = self.listed_containers.borrow().clone();
+        self.note_containers_that_gained_objects(&containers.iter().collect::<Vec<_>>())
+            .await;
         Ok(())
     }
 
     /// Lists what these containers hold, and notes those that have gained objects: `delete_if_still_allowed` keeps
-    /// them. A container of an object that was kept need not be listed, because it is kept too.
+    /// them. A container that is deleted or kept, or that holds a kept object, need not be listed.
     async fn note_containers_that_gained_objects(&self, containers: &[&Live]) {
         let mut judge = Judge::clone(&self.judge.borrow());
-        self.deleted
-            .borrow()
-            .note_not_deleted(self.execution.plan, &mut judge);
-        self.judge.replace(Rc::new(judge));
         let mut deletable = containers.to_vec();
-        deletable.retain(|live| self.deleted.borrow().kept_objects.kept_object_in(live).is_none());
+        {
+            let deleted = self.deleted.borrow();
+            deleted.note_not_deleted(self.execution.plan, &mut judge);
+            deletable.retain(|live| {
+                !deleted.uids.contains(&live.uid) && !deleted.kept_objects.contains_object_or_content(live)
+            });
+        }
+        self.judge.replace(Rc::new(judge));
         let judge = Rc::clone(&self.judge.borrow());
         let context = self.execution.delete_context(self.waves.action, &judge);
         for outcome in context

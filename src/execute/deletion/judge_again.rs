@@ -1,148 +1,155 @@
-//! Reads the members again and judges the deletes of the plan again, by what the members are now
-//! (`plan/prunes_judged_again`), if what was read last is outdated (`execute/freshness`): after a wait, which may have
-//! taken minutes, or after some time. It does not matter what the run has waited for: its manifests, a dependency, or a
-//! webhook.
+//! Reads the members, their owner references and the parent again, and judges the deletes of the plan by what they are
+//! now (`plan/prunes_judged_again`): right before the first delete, and whenever what was read last is outdated
+//! (`execute/freshness`). It does not matter what the run has waited for: its manifests, a dependency, or a webhook.
+//!
+//! A dependency or an owner reference can still be added between this read and a delete: the API server has no
+//! precondition on other objects.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use futures_util::future::try_join;
+
 use crate::cluster::apiserver::ApiError;
-use crate::event::{Action, Event, ObjectOutcome, Sink};
 use crate::execute::Execution;
-use crate::execute::deletion::delete;
-use crate::execute::deletion::delete_results::{DeleteResults, Stopped};
-use crate::execute::deletion::reread_dependents::OwnerReferencesUnread;
-use crate::execute::members::apply::OVERTAKEN;
+use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::user_annotations::PruneOrder;
-use crate::plan::{Plan, ReasonToKeep, Skip, StateAfterWait};
-use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS, list_labeled_objects};
+use crate::model::resource::Resource;
+use crate::model::set::ParentObject;
+use crate::plan::{self, Dependent, Dependents, Observed, Plan, StateBeforeDeletes};
+use crate::read::{self, ListError, ListTarget, ListTargets, WHOLE_OBJECTS, list_labeled_objects};
 
 impl Execution<'_> {
-    /// Returns the plan with its prunes judged again, before they begin. Reports the prunes that are kept now. If they
-    /// cannot be judged, reports that nothing more is pruned. `desired_uids` are the UIDs of the objects that the run
-    /// has applied.
-    pub(super) async fn judge_prunes_again(
+    /// Returns the plan with its prunes and their dependents judged again. `parent` is the resource of the parent;
+    /// `None` if the set has none any more. `desired_uids` are the UIDs of the objects that the run has applied,
+    /// `deleted` those of the objects that it has deleted: objects that are not gone yet are no members any more.
+    pub(super) async fn judge_deletes_again(
         &self,
-        order: PruneOrder,
+        parent: Option<&Arc<Resource>>,
         desired_uids: &HashSet<String>,
-        pruned: &mut DeleteResults,
-        sink: &mut Sink<'_>,
-    ) -> Result<Plan, Stopped> {
-        let total: usize = match order {
-            PruneOrder::Regular => self.plan.count_prunes(),
-            PruneOrder::Last => self.plan.last_prunes.iter().map(Vec::len).sum(),
-        };
-        if total == 0 {
-            return Ok(self.plan.clone());
-        }
-        let judged = self.list_members_and_judge(desired_uids, &pruned.uids).await;
-        let judged =
-            judged.map_err(|not_judged| pruned.fail_remaining(&not_judged, total, Action::Pruned, sink))?;
-        // The warnings of the first plan were printed with that plan.
-        let printed: BTreeSet<&String> = self.plan.edges.ignored.iter().collect();
-        for warning in judged.edges.ignored.iter().filter(|text| !printed.contains(text)) {
-            sink(Event::Warning(warning.clone()));
-        }
-        let planned = self.waves_of(order).iter().flatten();
-        let planned: BTreeSet<&str> = planned.map(|live| live.uid.as_str()).collect();
-        for skip in &judged.skips {
-            if planned.contains(skip.live.uid.as_str()) {
-                self.report_kept(skip, pruned, sink);
-            }
-        }
-        Ok(judged)
-    }
-
-    /// Lists the members once for each kind and namespace of the set, and returns the plan with its prunes judged again.
-    /// `deleted_uids` are the UIDs of the objects that the run has deleted: those that are not gone yet are no members
-    /// any more.
-    pub(super) async fn list_members_and_judge(
-        &self,
-        desired_uids: &HashSet<String>,
-        deleted_uids: &BTreeSet<String>,
+        deleted: &BTreeSet<String>,
+        not_deleted: &ObjectsKeptInsteadOfDeleted,
     ) -> Result<Plan, NotJudged> {
-        let mut places = self.find_scope_of_members_now().await?;
-        // With a namespace go the Roles that gave the permission to list what is in it.
-        for live in self
-            .plan
-            .all_prunes()
-            .filter(|live| deleted_uids.contains(&live.uid))
-        {
-            if live.key.group_kind == GroupKind::new("", "Namespace") {
-                places.namespaces.remove(&live.key.name);
-            }
-        }
-        let concurrency = self.writing.concurrency;
-        let mut members = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS)
-            .await
-            .map_err(|(place, error)| NotJudged::MembersUnread { place, error })?;
-        members.retain(|live| !deleted_uids.contains(&live.uid));
-        let judged_again = StateAfterWait {
+        let mut observed = self
+            .read_members_and_parent(parent, deleted, ParentCheck::HasRecord)
+            .await?;
+        let state = StateBeforeDeletes {
             set: self.set,
             policy: self.policy,
             desired: self.desired,
             desired_uids,
             contents: self.contents_when_planned(),
-            members: &members,
+            members: &observed.members,
+            deleted,
+            not_deleted: not_deleted.keys(),
         };
         // What the objects to prune are needed for may be gone.
-        match judged_again.desired_that_left().first() {
-            Some(left) => Err(NotJudged::DesiredLeft((*left).clone())),
-            None => Ok(judged_again.plan_with_prunes_judged_again(self.plan)),
+        if let Some(left) = state.desired_that_left().first() {
+            return Err(NotJudged::DesiredLeft((*left).clone()));
         }
+        let mut judged = state.plan_with_prunes_judged_again(self.plan);
+        judged.dependents = self.find_dependents(&judged, parent, &mut observed).await?;
+        Ok(judged)
     }
 
-    /// Reports an object that the plan prunes and that is kept now. A run of a saved plan fails if the object itself
-    /// has changed; it does not fail if the object is kept because of other objects.
-    fn report_kept(&self, skip: &Skip, pruned: &mut DeleteResults, sink: &mut Sink<'_>) {
-        let skipped = delete::skipped_outcome_without_reason(&skip.live);
-        let is_kept_for_others = matches!(
-            skip.reason,
-            ReasonToKeep::Needed { .. }
-                | ReasonToKeep::HoldsKept { .. }
-                | ReasonToKeep::HoldsAnnotated { .. }
-                | ReasonToKeep::HoldsParent
-        );
-        let outcome = if self.plan.preconditions.is_of_saved_plan() && !is_kept_for_others {
-            pruned.failed += 1;
-            ObjectOutcome::from_error(skipped.subject, OVERTAKEN.to_owned())
-        } else {
-            pruned.kept += 1;
-            ObjectOutcome {
-                reason: skip.reason.to_string(),
-                ..skipped
-            }
+    /// Finds the current dependents of the prunes of this plan, which the run makes before it has applied everything.
+    /// `unlabeled` are desired objects that may not have the label of the set yet.
+    pub async fn find_current_dependents(
+        &self,
+        unlabeled: &[(ObjectKey, Arc<Resource>)],
+    ) -> Result<Dependents, NotJudged> {
+        let parent = Some(self.parent_resource);
+        let mut observed = self
+            .read_members_and_parent(parent, &BTreeSet::new(), ParentCheck::None)
+            .await?;
+        observed.others = read::find_existing(self.server, unlabeled, self.writing.concurrency).await?;
+        self.find_dependents(self.plan, parent, &mut observed).await
+    }
+
+    /// Finds the dependents of the prunes of `plan` in `observed`, to which it adds the owners of containers.
+    async fn find_dependents(
+        &self,
+        plan: &Plan,
+        parent: Option<&Arc<Resource>>,
+        observed: &mut Observed,
+    ) -> Result<Dependents, NotJudged> {
+        let containers =
+            plan::find_containers_of_staying_objects_in_plan(self.set, parent, self.desired, plan);
+        observed.container_owners =
+            read::read_owners_of_namespaces_and_crds(self.server, &containers, &BTreeMap::new()).await?;
+        Ok(Dependents::find_again(plan, self.desired, observed, self.policy))
+    }
+
+    /// Lists the members once for each kind and namespace that the plan has read or the manifests have, and reads the
+    /// parent.
+    async fn read_members_and_parent(
+        &self,
+        parent_resource: Option<&Arc<Resource>>,
+        deleted: &BTreeSet<String>,
+        check: ParentCheck,
+    ) -> Result<Observed, NotJudged> {
+        let places = self.find_scope_of_members(deleted);
+        let concurrency = self.writing.concurrency;
+        let members = async {
+            let members = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS);
+            Ok(members.await?)
         };
-        pruned.kept_objects.note_unless_deleted(&outcome);
-        sink(Event::Object(outcome));
+        let (mut members, parent) = try_join(members, self.reread_parent(parent_resource, check)).await?;
+        members.retain(|live| !deleted.contains(&live.uid));
+        Ok(Observed {
+            members,
+            parent,
+            contents: self.contents_when_planned().clone(),
+            ..Observed::default()
+        })
     }
 
-    /// Returns the scope of members now: what the plan has read, and the kinds and namespaces of the manifests.
-    ///
-    /// # Errors
-    ///
-    /// The record names more than this run knows, so that other runs may have added members which need what is to be
-    /// pruned, or it cannot be read.
-    async fn find_scope_of_members_now(&self) -> Result<ListTargets, NotJudged> {
-        let key = &self.set.parent;
-        let parent = self.parent_writing().read().await;
-        let parent = parent.map_err(|error| NotJudged::ParentUnread(key.clone(), error))?;
-        let reading = parent.map(|parent| parent.reading);
-        let reading = reading
-            .filter(|reading| reading.recorded().is_some())
-            .ok_or_else(|| NotJudged::ParentLost(key.clone()))?;
-        if reading.records_more_than(&self.record_of_everything_listed()) {
-            return Err(NotJudged::RecordWidened(key.clone()));
-        }
+    /// Returns the kinds and namespaces that the plan has read, and those of the manifests, without namespaces that the
+    /// run has deleted: with a namespace go the Roles that gave the permission to list what is in it.
+    fn find_scope_of_members(&self, deleted: &BTreeSet<String>) -> ListTargets {
         let mut places = self.state.places.clone();
         let members = &self.desired.members;
         places
             .namespaces
             .extend(members.iter().filter_map(|object| object.key.namespace.clone()));
         places.add_resources_of_new_kinds(members.iter().map(|object| Arc::clone(&object.resource)));
-        Ok(places)
+        for live in self.plan.all_prunes() {
+            if live.key.group_kind == GroupKind::new("", "Namespace") && deleted.contains(&live.uid) {
+                places.namespaces.remove(&live.key.name);
+            }
+        }
+        places
+    }
+
+    /// Reads the parent, which may have an owner that is pruned; `None` if the set has none.
+    async fn reread_parent(
+        &self,
+        resource: Option<&Arc<Resource>>,
+        check: ParentCheck,
+    ) -> Result<Option<Dependent>, NotJudged> {
+        let Some(resource) = resource else { return Ok(None) };
+        let key = &self.set.parent;
+        let parent = self.parent_writing().read().await;
+        let parent = parent.map_err(|error| NotJudged::ParentUnread(key.clone(), error.into()))?;
+        if check == ParentCheck::HasRecord {
+            self.check_record_of(parent.as_ref())?;
+        }
+        Ok(parent.map(|parent| Dependent::from_parent(key, resource, &parent)))
+    }
+
+    /// Checks that the parent still has a record, and that it does not record more than this run has listed: other runs
+    /// may have added members there, which need what is to be pruned.
+    fn check_record_of(&self, parent: Option<&ParentObject>) -> Result<(), NotJudged> {
+        let key = &self.set.parent;
+        let reading = parent
+            .map(|parent| &parent.reading)
+            .filter(|reading| reading.recorded().is_some())
+            .ok_or_else(|| NotJudged::ParentLost(key.clone()))?;
+        if reading.records_more_than(&self.record_of_everything_listed()) {
+            return Err(NotJudged::RecordWidened(key.clone()));
+        }
+        Ok(())
     }
 
     /// Returns the kinds and namespaces that the parent may record without members that this run has not listed.
@@ -153,21 +160,32 @@ impl Execution<'_> {
     }
 }
 
+/// Whether the parent has to have a record of no more than the run has listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ParentCheck {
+    HasRecord,
+    None,
+}
+
 /// The reason why deletes cannot be judged, so that nothing more is deleted.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotJudged {
+pub enum NotJudged {
     #[error("{0}: cannot be read again: {error}", error = .1.kind)]
-    ParentUnread(ObjectKey, ApiError),
+    ParentUnread(ObjectKey, Box<ApiError>),
     #[error("{0} was deleted or lost its record during the run")]
     ParentLost(ObjectKey),
     #[error("another run has added kinds or namespaces to {0} during this one")]
     RecordWidened(ObjectKey),
-    #[error("{}: members cannot be listed again: {error}", .place.resource.plural)]
-    MembersUnread { place: ListTarget, error: ListError },
+    #[error("{}: objects of the set cannot be read again: {error}", .place.resource.plural)]
+    ObjectsUnread { place: ListTarget, error: ListError },
     #[error("{0} left the set during the run, because another client deleted it or removed its label")]
     DesiredLeft(ObjectKey),
-    #[error(transparent)]
-    OwnerReferencesUnread(#[from] OwnerReferencesUnread),
+}
+
+impl From<(ListTarget, ListError)> for NotJudged {
+    fn from((place, error): (ListTarget, ListError)) -> Self {
+        Self::ObjectsUnread { place, error }
+    }
 }
 
 impl NotJudged {
@@ -177,9 +195,8 @@ impl NotJudged {
             Self::ParentUnread(..) => "the set's parent cannot be read again",
             Self::ParentLost(_) => "the set's parent has no record any more",
             Self::RecordWidened(_) => "another run has added kinds or namespaces to the set",
-            Self::MembersUnread { .. } => "members cannot be listed again",
+            Self::ObjectsUnread { .. } => "objects of the set cannot be read again",
             Self::DesiredLeft(_) => "an object of the manifests left the set during the run",
-            Self::OwnerReferencesUnread(_) => "owner references cannot be read",
         }
     }
 }

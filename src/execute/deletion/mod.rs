@@ -3,23 +3,23 @@
 //!
 //! What is looked at again, and when:
 //!
-//! - before each delete, if what was read last is outdated (`execute/freshness`): all members (`judge_again`);
-//! - then, and before the first delete: owner references of what stays (`reread_dependents`), which are removed before
-//!   the first delete (`remove_owner_references`);
-//! - before the deletes of a step: what its namespaces and CRDs hold (`list_contents_again`);
-//! - after a conflict: the object, and what it holds (`delete`); after a wait for a webhook: what it holds (`deletes`);
+//! - right before the first delete, and before each delete if what was read last is outdated (`execute/freshness`): all
+//!   members, their owner references, and the parent (`judge_again`). Owner references to pruned objects are removed
+//!   before the first delete (`remove_owner_references`);
+//! - before the deletes of a step, and with the members from then on: what its namespaces and CRDs hold
+//!   (`list_contents_again`);
+//! - after a conflict: the object, and what it holds (`delete`);
 //! - before the parent's delete: the rest of the set (`execute/former_parent`).
 
 pub mod delete;
 mod delete_parent_and_containers;
 mod delete_results;
 pub mod deletes;
-mod judge_again;
+pub mod judge_again;
 pub mod list_contents_again;
 pub mod prune;
 pub mod remove_owner_references;
 pub mod report_parent_and_remains;
-pub mod reread_dependents;
 pub mod set;
 
 use std::collections::{BTreeMap, HashSet};
@@ -29,7 +29,7 @@ use crate::event::Action;
 use crate::execute::Execution;
 use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
-use crate::plan::{Dependents, Judge, Plan};
+use crate::plan::{Judge, Plan};
 
 impl<'a> Execution<'a> {
     /// Returns the contents that namespaces and CRDs had when the plan judged their deletion.
@@ -37,29 +37,10 @@ impl<'a> Execution<'a> {
         &self.state.observed.contents
     }
 
-    /// Creates the judge of the deletes of `plan`. `dependents` are the dependents of the objects to delete,
-    /// `desired_uids` the UIDs of the objects that the run has applied.
-    pub fn judge_of_deletes(
-        &self,
-        plan: &Plan,
-        dependents: &Dependents,
-        desired_uids: HashSet<String>,
-    ) -> Judge<'a> {
-        let mut judge = Judge::for_plan(
-            self.set,
-            self.policy,
-            self.desired,
-            self.contents_when_planned(),
-            plan,
-            desired_uids,
-        );
-        judge.replace_dependents(dependents);
-        judge
-    }
-
-    /// Returns this execution with another plan.
-    fn with_plan<'p>(&'p self, plan: &'p Plan) -> Execution<'p> {
-        Execution { plan, ..*self }
+    /// Creates the judge of the deletes of `plan`. `desired_uids` are the UIDs of the objects that the run has applied.
+    pub fn judge_of_deletes(&self, plan: &Plan, desired_uids: HashSet<String>) -> Judge<'a> {
+        let contents = self.contents_when_planned();
+        Judge::for_plan(self.set, self.policy, self.desired, contents, plan, desired_uids)
     }
 
     /// Returns the context for deletes that `judge` allows. `done` is the action reported for a deleted object.

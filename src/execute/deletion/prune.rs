@@ -1,8 +1,5 @@
 //! Prunes objects that are no longer in the manifests, once all others are applied, or once all others are Current.
 
-use std::borrow::Cow;
-use std::rc::Rc;
-
 use crate::event::{Action, Ending, Event, NotDone, Phase, Sink};
 use crate::execute::deletion::delete_results::{DeleteResults, Stopped};
 use crate::execute::deletion::deletes::Waves;
@@ -39,42 +36,26 @@ impl Execution<'_> {
     async fn prune_regular_then_last(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
         let mut pruned = DeleteResults::default();
         let mut has_waited = false;
-        let mut plan = Cow::Borrowed(self.plan);
-        let freshness = Rc::clone(&run_state.driver.freshness);
         for order in [PruneOrder::Regular, PruneOrder::Last] {
-            let execution = self.with_plan(&plan);
             // Objects to be pruned last are pruned only if all regular prunes have succeeded.
             if pruned.failed > 0 || self.interrupt.is_requested() {
                 break;
             }
-            if !has_waited && execution.waits_before(order) {
+            if !has_waited && self.waits_before(order) {
                 has_waited = true;
-                let waited = execution.wait_until_ready(sink).await;
+                let waited = self.wait_until_ready(sink).await;
                 if waited != Ending::Done {
-                    return execution.end_without_prune(waited, order, run_state, sink);
+                    return self.end_without_prune(waited, order, run_state, sink);
                 }
             }
-            if order == PruneOrder::Last && !execution.wait_for_regular_prunes(&mut pruned, sink).await {
+            if order == PruneOrder::Last && !self.wait_for_regular_prunes(&mut pruned, sink).await {
                 break;
             }
-            // The judgement of what is pruned last is that before the regular prunes.
-            if has_waited || !pruned.uids.is_empty() {
-                freshness.mark_outdated();
-            }
-            let mut judged = None;
-            let judge_again = async || {
-                let uids = &run_state.applied.uids;
-                judged = Some(execution.judge_prunes_again(order, uids, &mut pruned, sink).await);
+            let waves = match order {
+                PruneOrder::Regular => &self.plan.prunes,
+                PruneOrder::Last => &self.plan.last_prunes,
             };
-            freshness.reread_if_outdated(judge_again).await;
-            match judged {
-                None => {}
-                Some(Ok(judged)) => plan = Cow::Owned(judged),
-                Some(Err(Stopped)) => break,
-            }
-            let execution = self.with_plan(&plan);
-            let waves = execution.waves_of(order);
-            let pruning = execution.prune_wave_by_wave(waves, &mut pruned, run_state, sink);
+            let pruning = self.prune_wave_by_wave(waves, &mut pruned, run_state, sink);
             if pruning.await.is_err() {
                 break;
             }
@@ -91,13 +72,6 @@ impl Execution<'_> {
         match self.waits {
             Some(waits) if has_waited => waits.wait_until_pruned_are_gone(sink).await,
             _ => Ending::Done,
-        }
-    }
-
-    pub(super) fn waves_of(&self, order: PruneOrder) -> &[Vec<Live>] {
-        match order {
-            PruneOrder::Regular => &self.plan.prunes,
-            PruneOrder::Last => &self.plan.last_prunes,
         }
     }
 

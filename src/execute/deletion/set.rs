@@ -139,9 +139,8 @@ impl Execution<'_> {
             .all_prunes()
             .filter(|live| !self.is_parent_container(live));
         let ending = self.report_predicted_deletions(members, sink).await;
-        let dependents = &self.plan.dependents;
-        let judge = self.judge_of_deletes(self.plan, dependents, HashSet::new());
-        let detachments = dependents.detachments.iter();
+        let judge = self.judge_of_deletes(self.plan, HashSet::new());
+        let detachments = self.plan.dependents.detachments.iter();
         let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
         warn_of_detached_objects(allowed, &judge, self.writing.dry_run, sink);
         match ending {

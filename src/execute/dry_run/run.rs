@@ -46,7 +46,7 @@ impl Execution<'_> {
             .await;
         self.warn_if_pruning_is_disabled(sink);
         if ending != Ending::Incomplete {
-            let judge = self.judge_of_deletes(self.plan, &self.plan.dependents, HashSet::new());
+            let judge = self.judge_of_deletes(self.plan, HashSet::new());
             let detachments = self.plan.dependents.detachments.iter();
             let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
             warn_of_detached_objects(allowed, &judge, self.writing.dry_run, sink);

@@ -35,7 +35,7 @@ use crate::model::resource::Resource;
 use crate::model::text::first_names_and_more;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{
-    Dependents, Judge, LiveMembership, Plan, RecreationObstacle, claims_after_recreation, is_not_yet_served,
+    Judge, LiveMembership, Plan, RecreationObstacle, claims_after_recreation, is_not_yet_served,
 };
 use crate::read::{self, WHOLE_OBJECTS};
 
@@ -47,10 +47,8 @@ pub struct ObjectToRecreate {
     pub live: Live,
     /// What becomes of the claims of the object.
     claims: Claims,
-    /// A plan that only deletes the object.
+    /// A plan that only deletes the object, with the objects that it owns.
     plan: Plan,
-    /// The objects that the object owns.
-    dependents: Dependents,
 }
 
 /// The state of an object after an attempt to delete it.
@@ -75,7 +73,7 @@ pub struct BegunRecreation {
 
 impl ObjectToRecreate {
     fn deletion_judge<'r>(&self, run: &'r Execution<'_>) -> Judge<'r> {
-        run.judge_of_deletes(&self.plan, &self.dependents, HashSet::new())
+        run.judge_of_deletes(&self.plan, HashSet::new())
     }
 }
 
@@ -247,17 +245,16 @@ impl Execution<'_> {
         if uid.is_some_and(|uid| uid != live.uid) {
             return Err(NotRecreated::in_this_run("it was replaced during the run"));
         }
-        let plan = self.plan.with_only_delete_of(&live);
+        let mut plan = self.plan.with_only_delete_of(&live);
         let deletion = Execution { plan: &plan, ..*self };
-        let dependents = deletion
-            .reread_dependents(Some(self.parent_resource), self.list_desired_not_yet_members())
+        plan.dependents = deletion
+            .find_current_dependents(&self.list_desired_not_yet_members())
             .await
             .map_err(|unread| NotRecreated::in_this_run(unread.to_string()))?;
         let old = ObjectToRecreate {
             live,
             claims: claims_after_recreation(object, &found),
             plan,
-            dependents,
         };
         match old.deletion_judge(self).obstacle_to_recreation(&old.live) {
             Some(obstacle) => Err(NotRecreated::from_obstacle(&obstacle)),

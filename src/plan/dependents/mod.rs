@@ -98,7 +98,7 @@ impl Dependents {
     pub(super) fn find(
         desired: &Desired,
         observed: &Observed,
-        prunes: &[Live],
+        prunes: &[&Live],
         skips: &[Skip],
         policy: &Policy,
     ) -> Self {
@@ -143,7 +143,7 @@ impl Dependents {
     /// Finds the dependents again right before a delete, in `observed`, the cluster state at that moment.
     /// A planned detachment stays if its object is no longer among the members of `observed`.
     pub fn find_again(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Policy) -> Self {
-        let prunes: Vec<Live> = plan.all_prunes().cloned().collect();
+        let prunes: Vec<&Live> = plan.all_prunes().collect();
         let members: HashMap<&str, &Live> = observed.members.iter().map(|live| (&*live.uid, live)).collect();
         let mut skips = Vec::new();
         for skip in &plan.skips {
@@ -207,7 +207,7 @@ impl Dependents {
         &self,
         desired: &Desired,
         observed: &Observed,
-        prunes: &[Live],
+        prunes: &[&Live],
     ) -> BTreeMap<ObjectKey, BTreeSet<ObjectKey>> {
         let mut undetachable: BTreeMap<ObjectKey, BTreeSet<ObjectKey>> = BTreeMap::new();
         let mut add = |pruned: &ObjectKey, dependent: &ObjectKey| {
@@ -277,7 +277,7 @@ fn read_owner_uids_of_manifest(object: &DesiredObject) -> Vec<String> {
 /// `staying` are not deleted, and neither are objects that have no other owners than those.
 fn find_deleted_with_prunes(
     observed: &Observed,
-    prunes: &[Live],
+    prunes: &[&Live],
     staying: &BTreeMap<&str, Dependent>,
 ) -> BTreeMap<String, ObjectKey> {
     let mut by_owner: HashMap<&str, Vec<&str>> = HashMap::new();
@@ -313,35 +313,6 @@ fn find_deleted_with_prunes(
         to_follow.extend(owned.into_iter().map(|owned| (owned, pruned)));
     }
     deleted
-}
-
-/// The namespaces that may hold dependents of deleted objects. The garbage collector ignores an owner in another
-/// namespace, and a namespaced owner of a cluster-scoped object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DependentNamespaces<'p> {
-    /// All namespaces, and cluster-scoped objects: a deleted object is cluster-scoped.
-    Everywhere,
-    /// Only these namespaces: all deleted objects are namespaced.
-    In(BTreeSet<&'p str>),
-}
-
-impl<'p> DependentNamespaces<'p> {
-    /// Returns the namespaces that may hold dependents of a plan's prunes.
-    pub fn for_prunes(plan: &'p Plan) -> Self {
-        // `None` for the whole iterator as soon as one prune has no namespace.
-        plan.all_prunes()
-            .map(|live| live.key.namespace.as_deref())
-            .collect::<Option<_>>()
-            .map_or(Self::Everywhere, Self::In)
-    }
-
-    /// Returns whether an object in this namespace, or a cluster-scoped one, may be a dependent.
-    pub fn may_hold_dependents(&self, namespace: Option<&str>) -> bool {
-        match self {
-            Self::Everywhere => true,
-            Self::In(namespaces) => namespace.is_some_and(|namespace| namespaces.contains(namespace)),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -55,7 +55,13 @@ fn found(members: &[Live], skips: &[Skip], observed: Observed) -> Vec<(String, V
         members: members.to_vec(),
         ..observed
     };
-    let dependents = Dependents::find(&desired, &observed, &prunes, skips, &policy());
+    let dependents = Dependents::find(
+        &desired,
+        &observed,
+        &prunes.iter().collect::<Vec<_>>(),
+        skips,
+        &policy(),
+    );
     let detachments = dependents.detachments.into_iter();
     detachments
         .map(|detachment| {
@@ -172,7 +178,13 @@ fn what_a_container_holds_is_deleted_with_it() {
 }
 
 fn bound(observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Vec<String> {
-    let dependents = Dependents::find(&Desired::default(), observed, prunes, skips, &policy());
+    let dependents = Dependents::find(
+        &Desired::default(),
+        observed,
+        &prunes.iter().collect::<Vec<_>>(),
+        skips,
+        &policy(),
+    );
     let bound = dependents
         .undetachable
         .values()
@@ -288,26 +300,4 @@ fn owner_references_that_appear_after_the_plan_count() {
     // A dependent that is neither desired nor a member that the plan keeps.
     let stranger = config_map("stranger", &["pruned"]);
     assert_eq!(found_again(&[stranger]), Vec::<String>::new());
-}
-
-#[test]
-fn dependents_are_near_their_owners() {
-    let near = |prunes: &[Live]| {
-        let plan = plan(
-            &set(),
-            &Desired::default(),
-            &Observed {
-                members: prunes.to_vec(),
-                ..Observed::default()
-            },
-            &policy(),
-        );
-        let near = DependentNamespaces::for_prunes(&plan);
-        [Some("shop"), Some("away"), None].map(|namespace| near.may_hold_dependents(namespace))
-    };
-    let inside = config_map("a", &[]);
-    let outside = live("ClusterRole.rbac.authorization.k8s.io", None, "a");
-    assert_eq!(near(&[]), [false; 3]);
-    assert_eq!(near(std::slice::from_ref(&inside)), [true, false, false]);
-    assert_eq!(near(&[inside, outside]), [true; 3]);
 }

@@ -132,15 +132,16 @@ impl<'a> Judge<'a> {
 
     /// Divides members into prunes and kept objects. Members that the manifests hold are in neither list.
     pub(super) fn divide_into_prunes_and_skips(&mut self, members: &[Live]) -> (Vec<Live>, Vec<Skip>) {
-        self.divide_with_kept(members, Vec::new())
+        self.divide_with_kept(members, Vec::new(), &[])
     }
 
-    /// Divides members as [`Self::divide_into_prunes_and_skips`] does, if the objects of `skips` are kept already.
-    /// Returns them with the kept members.
+    /// Divides members as [`Self::divide_into_prunes_and_skips`] does, if the objects of `skips` are kept already, and
+    /// those of `deleted` are deleted. Returns the former with the kept members.
     pub(super) fn divide_with_kept(
         &mut self,
         members: &[Live],
         mut skips: Vec<Skip>,
+        deleted: &[Live],
     ) -> (Vec<Live>, Vec<Skip>) {
         let mut prunes = Vec::new();
         for live in members {
@@ -158,7 +159,7 @@ impl<'a> Judge<'a> {
         // changes.
         loop {
             self.replace_kept_and_needed_by_kept(&skips);
-            self.deleted = DeletedObjects::new(prunes.iter());
+            self.deleted = DeletedObjects::new(prunes.iter().chain(deleted));
             let before = prunes.len();
             let mut rest = Vec::with_capacity(before);
             for live in prunes {
@@ -225,11 +226,6 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Notes that the run deletes these objects, or has deleted them.
-    pub fn note_deleted<'l>(&mut self, objects: impl Iterator<Item = &'l Live>) {
-        self.deleted.extend(objects);
-    }
-
     /// Notes that these objects, which the run was to delete, were not deleted.
     pub fn note_not_deleted<'l>(&mut self, objects: impl Iterator<Item = &'l Live>) {
         self.deleted.remove(objects);
@@ -260,7 +256,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges one object without regard to the other objects of the cluster.
-    fn judge_by_itself(&self, live: &Live) -> Judgement {
+    pub(super) fn judge_by_itself(&self, live: &Live) -> Judgement {
         if self.is_desired(live) {
             return Judgement::Ignore;
         }

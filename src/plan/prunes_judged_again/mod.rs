@@ -1,14 +1,15 @@
-//! The prunes of a plan, judged again after a wait, with the members as they are by then.
+//! The prunes of a plan, judged again right before they begin and after each wait, by what the members are by then.
 //!
-//! While a run waits, another client may add a dependency on an object that is to be pruned, or a keep annotation. Such
-//! an object is kept, as if the plan were made after the wait. A prune that is gone by then stays in the plan, and is
+//! By its UID, each object of a set is in one of three groups: the run has deleted it, it is still to be deleted, or it
+//! stays. Every rule looks at these groups: losses, keep annotations, dependencies and owner references. In a run that
+//! takes minutes, another client may add a member, a dependency or a keep annotation, or a delete may fail: what then
+//! stays keeps what it needs, as if the plan were made now. A prune that is gone by then stays in the plan, and is
 //! reported as pruned (`execute/deletion/delete`).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::dependencies::list_live_dependencies_with_dependents;
-use super::prune_rules::is_owned_copy;
-use super::{Judge, Plan, Policy, PruneSteps, ReasonToKeep, Skip};
+use super::{DependencyEdges, Judge, Judgement, KeptObjects, Plan, Policy, ReasonToKeep, Skip};
 use crate::manifest::desired::Desired;
 use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
@@ -17,7 +18,7 @@ use crate::model::set::Set;
 
 /// The input for judging prunes again.
 #[derive(Debug, Clone, Copy)]
-pub struct StateAfterWait<'a> {
+pub struct StateBeforeDeletes<'a> {
     pub set: &'a Set,
     /// The policy of the plan.
     pub policy: &'a Policy,
@@ -29,47 +30,56 @@ pub struct StateAfterWait<'a> {
     pub contents: &'a BTreeMap<ObjectKey, Contents>,
     /// The members as they are now, read as whole objects, without those that the run has deleted.
     pub members: &'a [Live],
+    /// The UIDs of the objects that the run has deleted.
+    pub deleted: &'a BTreeSet<String>,
+    /// The objects that the run was to delete and has not deleted.
+    pub not_deleted: &'a KeptObjects,
 }
 
-impl StateAfterWait<'_> {
-    /// Returns the plan with all its prunes judged again, also those that the run has deleted. Objects that are kept now
-    /// are added to the skips.
+impl StateBeforeDeletes<'_> {
+    /// Returns a plan of nothing but the prunes, judged again, in no order. Those that the run has deleted are among
+    /// them. Objects that stay are added to the skips.
     ///
     /// An object that is not among the members stays as it was planned: the run has deleted it, or its delete finds out
-    /// whether it is gone. The objects of a saved plan stay as planned, too, so that each delete compares the object
-    /// with the saved one.
+    /// whether it is gone.
     pub fn plan_with_prunes_judged_again(&self, plan: &Plan) -> Plan {
-        let planned: Vec<&Live> = plan.all_prunes().collect();
         let members: HashMap<&str, &Live> = self.members.iter().map(|live| (&*live.uid, live)).collect();
-        let candidates: Vec<Live> = planned
-            .iter()
-            .map(|live| find_read_again_or_planned(&members, live))
-            .collect();
-        let (mut skips, needed) = self.find_skips_and_dependencies_beside_prunes(plan, &planned);
+        let mut skips = plan.skips.clone();
         for skip in &mut skips {
             skip.live = find_read_again_or_planned(&members, &skip.live);
         }
-        let uids = self.desired_uids.clone();
-        let mut judge = Judge::new(self.set, self.policy, self.desired, self.contents, uids);
-        judge.note_dependencies_of_desired(needed.iter());
-        let (mut prunes, skips) = judge.divide_with_kept(&candidates, skips);
-        // The judge ignores prunes that turned out to be desired objects. They stay in the plan, so that each is
-        // reported when its delete is due.
-        prunes.extend(candidates.iter().filter(|live| judge.is_desired(live)).cloned());
-        let mut steps = PruneSteps::new(self.set, prunes, &skips);
-        if plan.preconditions.is_of_saved_plan() {
-            let planned: HashMap<&str, &Live> = planned.iter().map(|live| (&*live.uid, *live)).collect();
-            for live in steps.regular.iter_mut().chain(&mut steps.last).flatten() {
-                live.clone_from(planned[live.uid.as_str()]);
+        let (mut deleted, mut candidates) = (Vec::new(), Vec::new());
+        for planned in plan.all_prunes() {
+            let live = find_read_again_or_planned(&members, planned);
+            if self.deleted.contains(&live.uid) {
+                deleted.push(live);
+            } else if self.not_deleted.contains(&live.key) {
+                skips.push(new_skip_of_staying(live));
+            } else {
+                candidates.push(live);
             }
         }
-        let mut judged = plan.clone();
-        (judged.prunes, judged.last_prunes) = (steps.regular, steps.last);
-        judged.skips = skips;
-        judged.edges.prune_after = steps.after;
-        judged.edges.needed = needed;
-        judged.edges.ignored = steps.ignored;
-        judged
+        let uids = self.desired_uids.clone();
+        let mut judge = Judge::new(self.set, self.policy, self.desired, self.contents, uids);
+        let needed = self.divide_further_members(plan, &judge, &mut skips);
+        judge.note_dependencies_of_desired(needed.iter());
+        let (mut prunes, skips) = judge.divide_with_kept(&candidates, skips, &deleted);
+        // The judge ignores prunes that turned out to be desired objects. They stay in the plan, so that each is
+        // reported when its delete is due.
+        prunes.extend(candidates.into_iter().filter(|live| judge.is_desired(live)));
+        prunes.extend(deleted);
+        Plan {
+            prunes: vec![prunes],
+            edges: DependencyEdges {
+                needed,
+                ..DependencyEdges::default()
+            },
+            skips,
+            dependents: plan.dependents.clone(),
+            accepted: plan.accepted.clone(),
+            preconditions: plan.preconditions.clone(),
+            ..Plan::default()
+        }
     }
 
     /// Returns the desired objects that are not members any more, after all of them were applied: another client has
@@ -90,41 +100,50 @@ impl StateAfterWait<'_> {
         desired.filter(|key| !keys.contains(key)).collect()
     }
 
-    /// Divides the members other than `prunes`. Returns those that are kept or being deleted, and the dependencies of
-    /// the rest, each with one dependent.
-    ///
-    /// The rest are the desired objects, and members that another run has added. These count like desired objects, so
-    /// what they depend on is kept.
-    fn find_skips_and_dependencies_beside_prunes(
+    /// Adds the members that are neither desired nor in the plan, because another run has added them, to `skips`.
+    /// Returns the dependencies of the desired objects, each with one dependent.
+    fn divide_further_members(
         &self,
         plan: &Plan,
-        prunes: &[&Live],
-    ) -> (Vec<Skip>, BTreeMap<ObjectKey, ObjectKey>) {
-        let prune_uids: HashSet<&str> = prunes.iter().map(|live| live.uid.as_str()).collect();
-        let mut skips: Vec<Skip> = plan.skips.clone();
-        let skip_uids: HashSet<String> = skips.iter().map(|skip| skip.live.uid.clone()).collect();
-        let desired_keys: HashSet<&ObjectKey> =
-            self.desired.members.iter().map(|object| &object.key).collect();
-        let mut rest = Vec::new();
+        judge: &Judge<'_>,
+        skips: &mut Vec<Skip>,
+    ) -> BTreeMap<ObjectKey, ObjectKey> {
+        let in_plan: HashSet<&str> = plan
+            .all_prunes()
+            .chain(plan.skips.iter().map(|skip| &skip.live))
+            .map(|live| live.uid.as_str())
+            .collect();
+        let mut desired = Vec::new();
         for live in self.members {
-            if prune_uids.contains(live.uid.as_str()) || skip_uids.contains(&live.uid) {
+            if in_plan.contains(live.uid.as_str()) {
                 continue;
             }
-            let is_desired = desired_keys.contains(&live.key) || self.desired_uids.contains(&live.uid);
-            if live.presence == Presence::Terminating && !is_desired {
-                let waits_for = live.waits_for.clone();
-                skips.push(Skip {
-                    live: live.clone(),
-                    reason: ReasonToKeep::Terminating { waits_for },
-                });
-            } else if is_desired || !is_owned_copy(live, self.set, &self.policy.appliers) {
-                rest.push(live);
+            match judge.judge_by_itself(live) {
+                Judgement::Ignore => desired.push(live),
+                // It is being deleted, or it is a copy that a controller has made.
+                Judgement::Skip(reason)
+                    if matches!(reason, ReasonToKeep::Terminating { .. }) || !reason.is_of_member() =>
+                {
+                    skips.push(Skip {
+                        live: live.clone(),
+                        reason,
+                    });
+                }
+                Judgement::Skip(_) | Judgement::Prune | Judgement::Refuse(_) => {
+                    skips.push(new_skip_of_staying(live.clone()));
+                }
             }
         }
-        let needed = list_live_dependencies_with_dependents(rest.into_iter())
+        list_live_dependencies_with_dependents(desired.into_iter())
             .map(|(key, dependent)| (key.clone(), dependent.clone()))
-            .collect();
-        (skips, needed)
+            .collect()
+    }
+}
+
+fn new_skip_of_staying(live: Live) -> Skip {
+    Skip {
+        live,
+        reason: ReasonToKeep::NotDeletedByRun,
     }
 }
 

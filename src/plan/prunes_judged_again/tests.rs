@@ -2,10 +2,9 @@
 
 use super::*;
 use crate::model::depends_on::Dependencies;
-use crate::model::user_annotations::PruneOrder;
+use crate::model::live::OwnerReference;
 use crate::plan::fixtures::{desired, live, policy, set};
-use crate::plan::preconditions::Salt;
-use crate::plan::{Observed, Preconditions, plan};
+use crate::plan::{Dependents, Observed, plan};
 
 fn map(name: &str) -> Live {
     live("ConfigMap", Some("shop"), name)
@@ -25,6 +24,19 @@ fn after(live: Live, dependencies: &[&Live]) -> Live {
 fn annotated(live: Live) -> Live {
     Live {
         keep_annotation: Some("helm.sh/resource-policy: keep".to_owned()),
+        resource_version: "2".to_owned(),
+        ..live
+    }
+}
+
+fn owned_by(live: Live, owner: &Live) -> Live {
+    Live {
+        owners: vec![OwnerReference {
+            api_version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            name: owner.key.name.clone(),
+            uid: owner.uid.clone(),
+        }],
         resource_version: "2".to_owned(),
         ..live
     }
@@ -60,15 +72,21 @@ fn manifests() -> Desired {
 }
 
 fn judged(plan: &Plan, members: &[Live]) -> Plan {
-    let judged_again = StateAfterWait {
+    judged_after_deletes(plan, members, &[], &[])
+}
+
+fn judged_after_deletes(plan: &Plan, members: &[Live], deleted: &[&Live], not_deleted: &[&Live]) -> Plan {
+    let state = StateBeforeDeletes {
         set: &set(),
         policy: &policy(),
         desired: &manifests(),
         desired_uids: &HashSet::from([map("web").uid]),
         contents: &BTreeMap::new(),
         members,
+        deleted: &deleted.iter().map(|live| live.uid.clone()).collect(),
+        not_deleted: &not_deleted.iter().map(|live| &live.key).collect(),
     };
-    judged_again.plan_with_prunes_judged_again(plan)
+    state.plan_with_prunes_judged_again(plan)
 }
 
 fn names<'l>(lives: impl Iterator<Item = &'l Live>) -> Vec<&'l str> {
@@ -98,27 +116,21 @@ fn what_members_have_come_to_need_is_kept() {
             &["one", "three", "two"],
             &[],
         ),
-        // A dependent that is pruned or being deleted does not keep its dependency, but has to be gone first.
+        // A dependent that is pruned or being deleted does not keep its dependency.
         (vec![after(one.clone(), &[&two])], &[], &["one", "three", "two"]),
-        (vec![after(two.clone(), &[&one])], &[], &["three", "two", "one"]),
+        (vec![after(two.clone(), &[&one])], &[], &["one", "three", "two"]),
         (
             vec![going(after(map("new"), &[&one]))],
             &[],
-            &["three", "two", "one"],
+            &["one", "three", "two"],
         ),
         // An object that is being deleted by now stays in the record until it is gone.
         (vec![going(one.clone())], &["one"], &["three", "two"]),
         // A dependent to which a controller has copied the label does not count.
         (
             vec![Live {
-                owners: vec![crate::model::live::OwnerReference {
-                    api_version: "v1".to_owned(),
-                    kind: "Service".to_owned(),
-                    name: "web".to_owned(),
-                    uid: "owner".to_owned(),
-                }],
                 part_of_writers: vec!["controller".to_owned()],
-                ..after(map("copy"), &[&one])
+                ..owned_by(after(map("copy"), &[&one]), &map("web"))
             }],
             &[],
             &["one", "three", "two"],
@@ -145,52 +157,93 @@ fn what_members_have_come_to_need_is_kept() {
                 .filter(|skip| skip.live.key.name != "kept")
                 .map(|skip| &skip.live),
         );
-        now.retain(|name| *name != "new");
+        now.retain(|name| !["new", "copy"].contains(name));
         now.sort_unstable();
         assert_eq!(now, kept, "{place}");
-        assert_eq!(names(judged.all_prunes()), pruned, "{place}");
+        let mut rest = names(judged.all_prunes());
+        rest.sort_unstable();
+        assert_eq!(rest, pruned, "{place}");
     }
-}
-
-#[test]
-fn what_is_being_deleted_by_now_has_to_be_gone_before_what_it_depends_on() {
-    let members = [going(after(map("two"), &[&map("one")])), map("one")];
-    let judged = judged(&planned(), &members);
-    let after = &judged.edges.prune_after[&map("one").key];
-    assert_eq!(names(after.iter()), ["two"]);
 }
 
 #[test]
 fn an_object_that_is_not_found_again_is_left_as_planned() {
     let judged = judged(&planned(), &[]);
-    assert_eq!(names(judged.all_prunes()), ["one", "three", "two"]);
+    let mut prunes = names(judged.all_prunes());
+    prunes.sort_unstable();
+    assert_eq!(prunes, ["one", "three", "two"]);
 }
 
 #[test]
-fn the_last_prunes_are_judged_without_those_before_them() {
-    let late = Live {
-        prune_order: PruneOrder::Last,
-        ..map("late")
+fn each_object_is_deleted_still_to_be_deleted_or_stays() {
+    let [web, one, two, three] = ["web", "one", "two", "three"].map(map);
+    let [none, only_one]: [&[&Live]; 2] = [&[], &[&one]];
+    // What the members have become, what was deleted and what was not, and then what stays beside `kept`.
+    let table = [
+        (vec![], none, only_one, &["one"][..]),
+        // An object whose delete has failed keeps what it needs.
+        (vec![after(one.clone(), &[&two])], none, only_one, &["one", "two"]),
+        // A deleted object needs nothing any more.
+        (vec![after(one.clone(), &[&two])], only_one, none, &[]),
+        // What is deleted stays deleted, even if an object has come to need it.
+        (vec![after(web.clone(), &[&one])], only_one, none, &[]),
+        // A member that another run has added stays, and so does one that has an owner.
+        (vec![map("new")], none, none, &["new"]),
+        (vec![owned_by(map("new"), &one)], none, none, &["new"]),
+        // A copy that a controller has made is not a member.
+        (
+            vec![Live {
+                part_of_writers: vec!["controller".to_owned()],
+                ..owned_by(map("copy"), &one)
+            }],
+            none,
+            none,
+            &[],
+        ),
+    ];
+    for (changed, deleted, not_deleted, stays) in table {
+        let mut members = vec![
+            web.clone(),
+            annotated(map("kept")),
+            one.clone(),
+            two.clone(),
+            three.clone(),
+        ];
+        members.retain(|live| changed.iter().all(|now| now.uid != live.uid));
+        members.extend(changed);
+        let judged = judged_after_deletes(&planned(), &members, deleted, not_deleted);
+        let mut now: Vec<&str> = judged
+            .skips
+            .iter()
+            .filter(|skip| skip.stays_despite_pruning())
+            .map(|skip| skip.live.key.name.as_str())
+            .filter(|name| *name != "kept")
+            .collect();
+        now.sort_unstable();
+        assert_eq!(now, stays, "{members:?}");
+    }
+}
+
+#[test]
+fn what_owns_an_object_that_stays_is_attached_to_it() {
+    let [one, two] = ["one", "two"].map(map);
+    let members = [
+        map("web"),
+        owned_by(one.clone(), &two),
+        owned_by(map("new"), &two),
+        two.clone(),
+    ];
+    let judged = judged_after_deletes(&planned(), &members, &[], &[&one]);
+    let observed = Observed {
+        members: members.to_vec(),
+        ..Observed::default()
     };
-    let mut plan = planned();
-    plan.last_prunes = vec![vec![late.clone()]];
-    let members = [going(after(map("one"), &[&late])), late.clone()];
-    let judged = judged(&plan, &members);
-    assert_eq!(names(judged.prunes.iter().flatten()), ["three", "two"]);
-    assert_eq!(names(judged.last_prunes.iter().flatten()), ["late"]);
-    assert_eq!(names(judged.edges.prune_after[&late.key].iter()), ["one"]);
-}
-
-#[test]
-fn what_a_saved_plan_prunes_remains_as_it_was_planned() {
-    let mut plan = planned();
-    plan.preconditions = Preconditions::for_saved_plan(Salt::random().expect("bytes"), BTreeMap::new(), None);
-    let members = [after(map("one"), &[]), after(map("web"), &[&map("two")])];
-    let judged = judged(&plan, &members);
-    let versions = judged
-        .all_prunes()
-        .map(|live| (live.key.name.as_str(), live.resource_version.as_str()));
-    assert_eq!(versions.collect::<Vec<_>>(), [("one", "1"), ("three", "1")]);
+    let found = Dependents::find_again(&judged, &manifests(), &observed, &policy());
+    let attached = found.detachments.iter();
+    let attached: Vec<&str> = attached
+        .map(|detachment| &*detachment.dependent.key.name)
+        .collect();
+    assert_eq!(attached, ["new", "one"]);
 }
 
 #[test]
@@ -211,14 +264,16 @@ fn a_desired_object_leaves_with_its_uid_and_its_key() {
         (vec![map("one")], 1),
         (vec![], 1),
     ] {
-        let judged_again = StateAfterWait {
+        let state = StateBeforeDeletes {
             set: &set(),
             policy: &policy(),
             desired: &manifests(),
             desired_uids: &HashSet::from([map("web").uid]),
             contents: &BTreeMap::new(),
             members: &members,
+            deleted: &BTreeSet::new(),
+            not_deleted: &KeptObjects::default(),
         };
-        assert_eq!(judged_again.desired_that_left().len(), left, "{members:?}");
+        assert_eq!(state.desired_that_left().len(), left, "{members:?}");
     }
 }

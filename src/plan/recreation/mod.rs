@@ -14,12 +14,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    DependencyEdges, Dependents, Judge, Plan, Policy, Preconditions, ReasonToKeep, Refusal, Risk,
-    is_namespace_or_crd_kind, list_with_keep_annotations, prune_rules,
+    Judge, Plan, Policy, Preconditions, ReasonToKeep, Refusal, Risk, is_namespace_or_crd_kind,
+    list_with_keep_annotations, prune_rules,
 };
 use crate::compare::ownership::owners_if_only_others;
 use crate::manifest::desired::DesiredObject;
-use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::pointer::Pointer;
@@ -281,19 +280,9 @@ impl Plan {
     #[must_use]
     pub fn with_only_delete_of(&self, live: &Live) -> Self {
         Self {
-            record_during: Record::default(),
-            record_after: Record::default(),
-            prerequisites: Vec::new(),
-            waves: Vec::new(),
-            unchanged: Vec::new(),
             prunes: vec![vec![live.clone()]],
-            last_prunes: Vec::new(),
-            edges: DependencyEdges::default(),
             skips: self.skips.clone(),
-            dependents: Dependents::default(),
-            accepted: Vec::new(),
-            preconditions: Preconditions::default(),
-            refusals: Vec::new(),
+            ..Self::default()
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::model::live::{OwnerReference, Presence};
 use crate::model::object::Object;
 use crate::plan::fixtures::{desired, live, policy, set};
 use crate::plan::saved::Salt;
-use crate::plan::{Dependent, Detachment, Judge, Policy, Risk, Skip};
+use crate::plan::{Dependent, Dependents, Detachment, Judge, Policy, Risk, Skip};
 
 fn job() -> Live {
     live("Job.batch", Some("shop"), "migrate")
@@ -102,9 +102,11 @@ fn obstacle(live: &Live, around: Around, policy: &Policy) -> Option<RecreationOb
         skips: around.skips,
         ..super::super::plan(&set, &manifests, &super::super::Observed::default(), policy)
     };
-    let plan = plan.with_only_delete_of(live);
-    let mut judge = Judge::for_plan(&set, policy, &manifests, &contents, &plan, HashSet::new());
-    judge.replace_dependents(&around.dependents);
+    let plan = Plan {
+        dependents: around.dependents,
+        ..plan.with_only_delete_of(live)
+    };
+    let judge = Judge::for_plan(&set, policy, &manifests, &contents, &plan, HashSet::new());
     judge.obstacle_to_recreation(live)
 }
 
