@@ -18,13 +18,17 @@ use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
 use crate::error::Error;
 use crate::manifest::Manifest;
-use crate::manifest::desired::ResolutionContext;
+use crate::manifest::desired::{Desired, ResolutionContext, digest_without_secret_values};
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, ParentIdentity, Tooling};
+use crate::model::history_annotation::History;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::SetReference;
 use crate::plan::Dependent;
+
+/// Limit of members whose digest is looked at early: that of more objects may take longer than a round trip.
+const MOST_MEMBERS_TO_DIGEST: usize = 1_000;
 
 /// A set, and the resource of its parent.
 pub struct NamedSet {
@@ -67,12 +71,21 @@ impl NamedSet {
         })
     }
 
-    /// Returns whether the parent was read early, and does not exist.
-    pub fn is_parent_known_missing(&self) -> bool {
+    /// Returns whether the parent was read early and shows that a run with these manifests writes: it does not exist, or
+    /// the last run had other manifests.
+    pub fn is_known_to_change(&self, desired: &Desired) -> bool {
         let answer = self.early_parent.take();
-        let is_missing = matches!(answer.as_deref(), Some(Ok(None)));
+        let changes = match answer.as_deref() {
+            Some(Ok(None)) => true,
+            Some(Ok(Some(parent))) if desired.members.len() <= MOST_MEMBERS_TO_DIGEST => {
+                let runs = History::from_annotations(&parent.object.annotations).into_runs();
+                let last = runs.into_iter().find(|run| !run.is_running());
+                last.is_some_and(|run| run.manifests != digest_without_secret_values(desired))
+            }
+            _ => false,
+        };
         self.early_parent.set(answer);
-        is_missing
+        changes
     }
 
     fn are_early_reads_recent(&self) -> bool {

@@ -88,10 +88,10 @@ pub async fn plan_to_write(
         }
     };
     let server = resolved.cluster.server.clone();
-    // A first apply always writes, so the program asks about permissions while it lists. Other runs ask only once the
-    // plan shows that they write.
+    // A run with new manifests writes, so the program asks about permissions while it lists. Other runs ask only once
+    // the plan shows that they write.
     let needs_permissions =
-        resolved.named.is_parent_known_missing() && options.writing.dry_run != DryRun::Client;
+        options.writing.dry_run != DryRun::Client && resolved.named.is_known_to_change(&resolved.desired);
     let asking = async {
         if needs_permissions && user == Administrator::NotAsked {
             // The history of the set names the user, so the name is asked for in the same round trip.
