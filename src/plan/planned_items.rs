@@ -194,7 +194,7 @@ impl Plan {
                 unknown,
                 ..
             } => Some(format!(
-                "{container}: also deletes {}",
+                "deleting {container} also deletes {}",
                 describe_losses(lost, unknown)
             )),
             _ => None,

@@ -269,7 +269,7 @@ fn claims_and_volumes_and_parents_are_all_reported_of_at_once() {
         &[],
         &watched,
         &[
-            &["2 objects not deleted: their data would be lost"],
+            &["2 objects would be deleted with their data"],
             &["secret/inner", "parent"],
         ],
     );

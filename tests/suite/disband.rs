@@ -74,7 +74,7 @@ fn an_object_that_only_carries_the_label_is_not_counted_as_a_member() {
     let run = set.invoke("disband", &[]).expect(3);
 
     let text = format!(
-        "1 object kept; the label is also removed from 1 object that is not a member: \
+        "1 object would leave it, but stay in the cluster; the label is also removed from 1 object that is not a member: \
          configmap/labeled in namespace {home}"
     );
     assert!(run.stderr.contains(&text), "{}", run.stderr);

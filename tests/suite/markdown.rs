@@ -89,7 +89,7 @@ fn a_review_and_a_summary_are_of_the_same_plan() {
             &format!("### ApplySet `secret/web in {home}`: {counts}, refused\n"),
             "1 unchanged",
             "**Refused: apply would write nothing**",
-            &format!("- `{claim}: not deleted: its data would be lost`"),
+            &format!("- `deleting {claim} would lose its data`"),
         ],
     );
     let end = run(&set, "apply", &after, &[]).expect(3);

@@ -232,7 +232,7 @@ fn everything_with_the_label_is_released_and_copies_come_last() {
             .split_once("; ")
             .expect("two parts")
             .1,
-        "1 object kept; the label is also removed from 1 object that is not a member: \
+        "1 object would leave it, but stay in the cluster; the label is also removed from 1 object that is not a member: \
          configmap/a in namespace shop"
     );
     let of_empty_set = plan_disband(&set(), Vec::new(), &policy().appliers);

@@ -55,9 +55,9 @@ impl Refusal {
                 format!("belong to {}", describe_other_set(parent, id))
             }
             Self::InNoSet { .. } => "exist and are not in a set".to_owned(),
-            Self::PrunesStorage { .. } => "not deleted: their data would be lost".to_owned(),
+            Self::PrunesStorage { .. } => "would be deleted with their data".to_owned(),
             Self::PrunesParent { .. } => {
-                "not deleted: they are parents of other sets, whose members would become orphans".to_owned()
+                "would be deleted: they are parents of sets whose members would become orphans".to_owned()
             }
             _ => return None,
         })
@@ -127,7 +127,7 @@ pub(super) fn describe_prune_of_all(objects: &[ObjectKey]) -> String {
 pub(super) fn describe_disband(members: usize, copies: &[ObjectKey]) -> String {
     let mut parts = Vec::new();
     if members > 0 || copies.is_empty() {
-        parts.push(format!("{} kept", counted(members, "object")));
+        parts.push(counted(members, "object") + " would leave it, but stay in the cluster");
     }
     parts.extend(describe_released_copies(copies));
     parts.join("; ")
@@ -165,7 +165,7 @@ pub(in super::super) fn describe_losses(lost: &[ObjectKey], unknown: &[String]) 
     if !lost.is_empty() {
         let objects = counted(lost.len(), "object");
         losses.push(format!(
-            "{objects} that this run does not prune: {}",
+            "{objects} not in this plan: {}",
             first_names_and_more(lost)
         ));
     }

@@ -88,7 +88,7 @@ pub enum Refusal {
         hooks: Vec<String>,
     },
     /// A container would be pruned that holds objects that are not pruned.
-    #[error("{container}: not deleted: would also delete {}", describe_losses(.lost, .unknown))]
+    #[error("deleting {container} would also delete {}", describe_losses(.lost, .unknown))]
     HoldsOthers {
         /// The namespace or CRD.
         container: ObjectKey,
@@ -108,17 +108,17 @@ pub enum Refusal {
         desired: Vec<ObjectKey>,
     },
     /// A `PersistentVolume` or `PersistentVolumeClaim` would be pruned, or a `StatefulSet` that deletes its claims.
-    #[error("{object}: not deleted: its data would be lost")]
+    #[error("deleting {object} would lose its data")]
     PrunesStorage { object: ObjectKey },
     /// The parent of another set would be pruned.
-    #[error("{object}: not deleted: it is the parent of another set, whose members would become orphans")]
+    #[error("deleting {object}, the parent of another set, would make the members of that set orphans")]
     PrunesParent {
         /// The parent of the other set.
         object: ObjectKey,
     },
     /// Desired or kept objects have owner references to an object that would be pruned.
     #[error(
-        "{object}: not deleted: the garbage collector would then delete {}",
+        "deleting {object} would make the garbage collector delete {}",
         list_with_keep_annotations(.dependents, .keep_annotations)
     )]
     OwnsDependents {
@@ -133,7 +133,7 @@ pub enum Refusal {
     },
     /// An object that would be pruned owns, or may own, objects that this run cannot keep by removing owner references.
     #[error(
-        "{object}: not pruned: it may own {}",
+        "{object}: cannot be pruned: it may own {}",
         first_names_and_more(.dependents)
     )]
     OwnsUndetachable {

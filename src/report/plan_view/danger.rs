@@ -67,7 +67,7 @@ pub(super) fn consequence_text(refusal: &Refusal) -> String {
         }
         Refusal::HoldsOthers { lost, .. } => format!("also deletes {} not in the set:", count_objects(lost)),
         Refusal::HoldsDesired { desired, .. } => format!("holds {} of the manifests", count_objects(desired)),
-        Refusal::PrunesParent { .. } => "is the parent of another set, whose members are kept".to_owned(),
+        Refusal::PrunesParent { .. } => "is the parent of a set whose members become orphans".to_owned(),
         Refusal::OwnsDependents { dependents, .. } => {
             format!(
                 "owns {}, which stay without this owner:",

@@ -202,7 +202,7 @@ fn a_confirmed_change_that_loses_data_wants_the_name_of_the_set() {
     let record = |object| Refusal::PrunesParent { object };
     for (object, loss, text) in [
         (database.clone(), storage(database), "DATA IS LOST"),
-        (parent.clone(), record(parent), "parent of another set"),
+        (parent.clone(), record(parent), "whose members become orphans"),
     ] {
         let outline = PlanOutline {
             removed: vec![object],
