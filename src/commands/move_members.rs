@@ -148,7 +148,7 @@ fn note_on_manifests_to_merge(into: &Set, members_before: usize, plan: &Membersh
     let is_merge = members_before > 0 && !plan.changes.is_empty();
     is_merge.then(|| {
         format!(
-            "{} already had {}; add the manifests of the moved objects to its own, or its next apply prunes them",
+            "{} already had {}; add the manifests of the moved objects to those of that set, otherwise its next apply deletes these objects",
             into.parent,
             counted(members_before, "member")
         )

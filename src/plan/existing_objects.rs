@@ -108,7 +108,7 @@ pub(super) fn refuse_members_of_other_sets(
 ///
 /// `live` is the object as it was read, without the label of a member.
 pub fn describe_taken_in_object(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {
-    const PRUNED_LATER: &str = "existed before; pruned when removed from the manifests";
+    const PRUNED_LATER: &str = "existed before and becomes a member: removing its manifest will delete it";
     // The object as it will be after the apply.
     let member = Live {
         part_of: Some(set.id.to_string()),
@@ -123,7 +123,7 @@ pub fn describe_taken_in_object(object: &DesiredObject, live: &Live, set: &Set, 
         ..policy.clone()
     };
     match judge_by_metadata(&member, set, &policy) {
-        Judgement::Skip(reason) => format!("existed before; kept when removed from the manifests: {reason}"),
+        Judgement::Skip(reason) => format!("existed before; removing its manifest will keep it: {reason}"),
         Judgement::Prune | Judgement::Refuse(_) | Judgement::Ignore => PRUNED_LATER.to_owned(),
     }
 }
@@ -349,8 +349,8 @@ mod tests {
 
     #[test]
     fn the_reason_says_what_a_later_run_does() {
-        let pruned = "existed before; pruned when removed from the manifests";
-        let kept = "existed before; kept when removed from the manifests: ";
+        let pruned = "existed before and becomes a member: removing its manifest will delete it";
+        let kept = "existed before; removing its manifest will keep it: ";
         assert_eq!(reason("ConfigMap", "a", |_| {}), pruned);
         assert_eq!(reason("Namespace", "other", |_| {}), pruned);
         assert_eq!(

@@ -11,7 +11,7 @@ use crate::support::{
     namespace_object, objects_file, secret, service, with,
 };
 
-const REASON: &str = "existed before; pruned when removed from the manifests";
+const REASON: &str = "existed before and becomes a member: removing its manifest will delete it";
 const ONLY_NEW: &str = "--only-new-or-owned";
 
 /// Names and reasons of the results that are marked as taken in.
@@ -131,7 +131,7 @@ fn what_a_later_run_keeps_is_not_said_to_be_pruned() {
     );
     cluster().create(&config_map(&home, "marked", "1"));
     let objects = [namespace_object(&home), marked];
-    let kept = "existed before; kept when removed from the manifests: ";
+    let kept = "existed before; removing its manifest will keep it: ";
     let expected = [
         (home.clone(), format!("{kept}it contains the set's parent")),
         (
