@@ -76,7 +76,7 @@ fn a_recreation_is_confirmed_as_one() {
 
     let (code, terminal) = answered(&set, std::slice::from_ref(&new), flags, "no\n");
     assert_eq!(code, Some(3), "{}", terminal.screen());
-    let line = "1 of the changes may delete and create again: configmap/frozen";
+    let line = "1 of these objects may be deleted and created again: configmap/frozen";
     assert!(terminal.screen().contains(line), "{}", terminal.screen());
     assert_eq!(cluster().live(&old).as_ref(), Some(&before));
 

@@ -109,7 +109,7 @@ fn diff_shows_a_summary_groups_and_what_is_pruned_last() {
             "  > configmap/app-5m2k8t4h9b  -> app-bfh72cttk6",
             "        data.key  \"1\" -> \"2\"",
             "",
-            "PRUNE: removed from the manifests, will be deleted",
+            "PRUNE: removed from the manifests, would be deleted",
             "  - configmap/old   FRONT",
             "record: no change",
             "full text: --full",

@@ -105,10 +105,10 @@ fn describe_joining(entry: &Entry) -> Option<&'static str> {
     }
 }
 
-/// `will be deleted and created again: spec.template: field is immutable`
+/// `would be deleted and created again: spec.template: field is immutable`
 fn describe_recreation(entry: &Entry) -> Option<String> {
     let outcome = entry.outcome.filter(|_| entry.effect == Effect::Recreated)?;
-    let mut text = "will be deleted and created again".to_owned();
+    let mut text = "would be deleted and created again".to_owned();
     if let Some(loss) = &entry.loss {
         text = format!("{text}, and {loss}");
     } else if outcome.claims == Claims::Stay {

@@ -84,7 +84,7 @@ fn prune_lines(mut pruned: Vec<&Entry>, columns: usize) -> Vec<Line> {
     if pruned.is_empty() {
         return Vec::new();
     }
-    let title = "PRUNE: removed from the manifests, will be deleted";
+    let title = "PRUNE: removed from the manifests, would be deleted";
     let mut lines = vec![Line::new(Color::Danger, title)];
     pruned.sort_by_cached_key(|entry| {
         let namespace = entry.key.namespace.clone();

@@ -142,7 +142,7 @@ fn changes_are_grouped_and_what_is_deleted_comes_last() {
             "  ~ service/web          ownership only: helm -> applyset",
             "  + service/finder",
             "",
-            "PRUNE: removed from the manifests, will be deleted",
+            "PRUNE: removed from the manifests, would be deleted",
             "  ! persistentvolumeclaim/data   shop-data    DATA IS LOST",
             "  - service/search               shop-front",
             "record: no change",
@@ -196,10 +196,10 @@ fn a_recreated_object_stands_out_and_shows_what_changes() {
             "",
             "shop",
             "  ± job.batch/migrate",
-            "        will be deleted and created again: spec.template: field is immutable",
+            "        would be deleted and created again: spec.template: field is immutable",
             "        containers[job].image  one -> two",
             "  ± persistentvolumeclaim/data",
-            "        will be deleted and created again, and its data will be lost: spec:",
+            "        would be deleted and created again, and its data would be lost: spec:",
             "        field can not be less than status.capacity",
             "        size  2Gi -> 1Gi",
             "  ~ secret/a",
@@ -221,7 +221,7 @@ fn a_recreation_says_what_becomes_of_claims() {
         ),
         (
             Claims::Lost,
-            "deleted and created again, and its data will be lost",
+            "deleted and created again, and its data would be lost",
         ),
     ] {
         let size = |size: &str| Some(json!({"spec": {"size": size}}));
@@ -315,7 +315,7 @@ fn a_refused_prune_is_a_prune_and_says_why_it_is_refused() {
             "  x service/data",
             "        port 0",
             "",
-            "PRUNE: removed from the manifests, will be deleted",
+            "PRUNE: removed from the manifests, would be deleted",
             "  ! persistentvolumeclaim/data   shop   DATA IS LOST",
             "  - configmap/data               shop",
         ]
@@ -454,7 +454,7 @@ fn what_is_removed_and_not_deleted_is_apart_from_prunes_and_drift() {
     assert_eq!(
         lines[3..lines.len() - 2],
         [
-            "PRUNE: removed from the manifests, will be deleted",
+            "PRUNE: removed from the manifests, would be deleted",
             "  - configmap/gone   shop",
             "",
             "removed from the manifests:",

@@ -11,7 +11,7 @@ pub(in crate::report) const WARNED: (char, Color) = ('!', Color::Danger);
 /// The loss of data by a prune.
 const DATA_IS_LOST: &str = "DATA IS LOST";
 /// The loss of data by a recreation.
-pub(super) const ITS_DATA_IS_LOST: &str = "its data will be lost";
+pub(super) const ITS_DATA_IS_LOST: &str = "its data would be lost";
 
 /// Describes what is deleted with a container; `None` for any other object.
 pub(super) fn describe_container_contents(key: &ObjectKey) -> Option<&'static str> {

@@ -31,10 +31,10 @@ impl AnswerWanted {
     /// Returns the note after another answer.
     pub(super) fn describe_accepted_answer(&self) -> String {
         match self {
-            Self::Yes => "only `yes` confirms".to_owned(),
+            Self::Yes => "to confirm, type yes".to_owned(),
             Self::SetName(names) => {
                 let name = names.first().map_or("", String::as_str);
-                format!("only the set's name confirms: {name}")
+                format!("to confirm, type {name}")
             }
         }
     }
@@ -255,7 +255,7 @@ fn possible_recreation_lines(outline: &PlanOutline, columns: usize) -> Vec<Line>
     let most = MAX_NAMED.max(lossy.len());
     let names = first_names_up_to(most, lossy.into_iter().chain(others));
     let count = recreatable.len();
-    let text = format!("{count} of the changes may delete and create again: {names}");
+    let text = format!("{count} of these objects may be deleted and created again: {names}");
     wrap(&text, columns)
         .iter()
         .map(|line| Line::new(Color::Danger, fit(line, columns)))

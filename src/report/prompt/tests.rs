@@ -319,8 +319,8 @@ fn changes_that_may_be_recreations_are_named() {
             "  ~ job.batch/migrate            shop",
             "  ~ persistentvolumeclaim/data   shop",
             "  ~ service/web                  shop",
-            "2 of the changes may delete and create again: persistentvolumeclaim/data in",
-            "namespace shop (its data would be lost), job.batch/migrate in namespace shop",
+            "2 of these objects may be deleted and created again: persistentvolumeclaim/data",
+            "in namespace shop (its data would be lost), job.batch/migrate in namespace shop",
             "Type the set's name to continue, Enter to stop:",
         ]
     );
@@ -335,7 +335,7 @@ fn changes_that_may_be_recreations_are_named() {
     };
     let text = shown(&question(Vec::new(), Some(outline))).join(" ");
     for part in [
-        "14 of the changes may delete and create again: persistentvolumeclaim/a in namespace data (its data",
+        "14 of these objects may be deleted and created again: persistentvolumeclaim/a in namespace data (its data",
         "persistentvolumeclaim/b in namespace data (its data would be lost), job.batch/j-00",
         "job.batch/j-07 in namespace shop and 4 more Type the set's name",
     ] {
@@ -382,12 +382,9 @@ fn only_the_wanted_answer_confirms() {
 #[test]
 fn another_answer_shows_what_was_expected() {
     let name = AnswerWanted::SetName(vec!["shop".to_owned(), "secret/shop".to_owned()]);
-    assert_eq!(
-        name.describe_accepted_answer(),
-        "only the set's name confirms: shop"
-    );
+    assert_eq!(name.describe_accepted_answer(), "to confirm, type shop");
     assert_eq!(
         AnswerWanted::Yes.describe_accepted_answer(),
-        "only `yes` confirms"
+        "to confirm, type yes"
     );
 }

@@ -124,7 +124,7 @@ fn claims_stay_where_pods_do_although_they_would_go_with_it() {
         let flags = ["--recreate=StatefulSet", "--allow-data-loss"];
         let preview = super::diff(&set, &new, &["-o", "markdown", flags[0], flags[1]]).expect(1);
         assert_eq!(
-            preview.stdout.contains("its data will be lost"),
+            preview.stdout.contains("its data would be lost"),
             !stays,
             "{}",
             preview.stdout
