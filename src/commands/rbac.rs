@@ -147,7 +147,7 @@ fn note_on_left_out(left_out: &BTreeSet<Permission>, writers: &[String]) -> Opti
     let objects: BTreeSet<String> = left_out.iter().map(Permission::describe_object).collect();
     (!objects.is_empty()).then(|| {
         format!(
-            "no manifest needs these permissions, so they are left out: on {}; only the record (written by {writers}) or members name these; a run that prunes the last object of such a kind needs list and delete for it, and is denied; if you recognize them, pass --include-recorded",
+            "left out, because no manifest needs them: permissions on {}. Only the record (written by {writers}) or members name these. If you recognize them, pass --include-recorded; without it, a run that prunes the last object of such a kind is denied, because it needs list and delete",
             first_names_and_more(objects)
         )
     })

@@ -143,7 +143,7 @@ async fn wait_until_all_are_current(
         }
     }
     reporter.take_event(Event::general_failure(format!(
-        "stopped waiting: {MAX_WAITS} times, members had changed or joined the set when the others were Current"
+        "stopped waiting: members kept changing or joining the set ({MAX_WAITS} attempts)"
     )));
     Ok(shown)
 }

@@ -112,11 +112,11 @@ pub fn removed_replicas_warning(
     let is_built_in = ["apps", ""].contains(&key.group_kind.group.as_str());
     let becomes = match is_built_in {
         true if *value == 1 => return None,
-        true => format!("scales it from {value} to the default of 1"),
-        false => format!("drops {value} for the default of its kind"),
+        true => format!("it is scaled from {value} to the default of 1"),
+        false => format!("the default of its kind replaces {value}"),
     };
     Some(format!(
-        "{position}: {key}: {path} left the manifest and no autoscaler targets it, which {becomes}; \
+        "{position}: {key}: {path} left the manifest and no autoscaler targets it, so {becomes}; \
          to keep {value}, write `{name}: {value}` in {position}, or add its HorizontalPodAutoscaler to the manifests",
         name = path.name(),
     ))

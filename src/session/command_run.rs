@@ -189,7 +189,7 @@ impl CommandRun {
         });
         if let Some(until) = listed_until {
             self.reporter.take_event(Event::Warning(format!(
-                "the set lists this run as under way until {until}, because the run could not record that it has ended; until then `delete`, `disband` and `move` keep the set's parent, unless a run of `kubectl applyset verify SET --fix` at a terminal ends it"
+                "could not record that this run has ended, so the set lists this run as under way until {until}; until then, `delete`, `disband` and `move` keep the parent; to end it now, run `kubectl applyset verify SET --fix` at a terminal"
             )));
         }
     }

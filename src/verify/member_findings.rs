@@ -12,8 +12,7 @@ use crate::plan::{ReasonToKeep, describe_label_writers, reason_not_a_member};
 use crate::read::found_set::FoundSet;
 
 /// The hint of [`Rule::UnrecordedMember`].
-const UNRECORDED_MEMBER_HINT: &str =
-    "record its namespace with --fix --include-namespaces if you trust the writers of the label";
+const UNRECORDED_MEMBER_HINT: &str = "record its namespace with --fix --include-namespaces if you trust the writers of the label; the next apply then prunes it, unless it is in the manifests";
 
 /// Applies the rules to the members of one set.
 pub(super) fn check_members(
@@ -101,7 +100,7 @@ fn orphan_finding(live: &Live, id: &str, reference: Option<&str>) -> Finding {
     let hint = match reference {
         Some(reference) => format!("recreate the parent with `kubectl applyset apply {reference} -f …`"),
         None => {
-            "apply its set again under its old name, adopt it with `kubectl applyset adopt`, or delete it"
+            "apply its set again under its old name, adopt it with `kubectl applyset adopt SET -n NAMESPACE -f FILE`, or delete it"
                 .to_owned()
         }
     };
@@ -147,7 +146,7 @@ fn reason_to_keep(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<Str
 pub(super) fn lost_member_finding(live: &Live) -> Finding {
     let message = "applied as a member of a set, and its part-of label is gone";
     Finding::new(Rule::LostMember, &live.key, message).with_hint(format!(
-        "adopt {} with `kubectl applyset adopt`, or delete it",
+        "put the manifest of {} in FILE and run `kubectl applyset adopt SET -n NAMESPACE -f FILE`, or delete the object",
         live.key.shell_arguments()
     ))
 }

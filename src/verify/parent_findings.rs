@@ -130,8 +130,9 @@ fn missing_record_finding(set: &ExaminedSet) -> Finding {
         // The object was a parent, and has lost its record.
         let objects = crate::model::text::counted(count, "object");
         let message = format!("no ApplySet metadata, but {objects} are members of its set");
-        return Finding::new(Rule::NoRecord, identity, message)
-            .with_hint("apply the set again with `kubectl applyset apply --take-over-set`");
+        return Finding::new(Rule::NoRecord, identity, message).with_hint(
+            "apply the set again with `kubectl applyset apply SET -n NAMESPACE -f … --take-over-set --yes`",
+        );
     }
     // Of the kinds that can be parents, ConfigMap and Secret are in the core group, and all others are custom.
     let is_custom_resource = !identity.group_kind.group.is_empty();

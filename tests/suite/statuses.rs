@@ -144,7 +144,7 @@ fn rules_of_ones_own_come_first() {
         &json!({"broken": false, "done": 1, "conditions": [ready]}),
     );
     let run = apply("rules.yaml", "--wait=1s").expect(1);
-    assert_waits_for(&run, "a", "its rule is not current yet: status.done == 2");
+    assert_waits_for(&run, "a", "not Current by its rule yet: status.done == 2");
     cluster().patch_status(&widget, &json!({"done": 2}));
     apply("rules.yaml", "--wait=0").expect(0);
     let rules = own.path("rules.yaml");

@@ -108,7 +108,7 @@ const FLAGS: [(&[&str], &[&str], &str); 11] = [
     (
         &["--auto-approve"],
         APPLY_COMMANDS,
-        "omit it: apply asks only with --confirm, or before it loses data or takes over a set",
+        "omit it: apply asks only with --confirm, or before it loses data, prunes every member or takes over a set",
     ),
 ];
 

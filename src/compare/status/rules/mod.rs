@@ -217,7 +217,7 @@ impl KindRule {
                 }
             }
         }
-        let reason = format!("its rule is not current yet: {}", self.current.display_text());
+        let reason = format!("not Current by its rule yet: {}", self.current.display_text());
         self.verdict(State::InProgress, reason, Certainty::Clear)
     }
 

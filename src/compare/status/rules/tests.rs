@@ -120,7 +120,7 @@ fn the_expressions_have_an_order() {
             false,
             false,
             InProgress,
-            "rule is not current yet: status.ok",
+            "not Current by its rule yet: status.ok",
         ),
     ] {
         let object = json!({"status": {"busy": busy, "broken": broken, "ok": ok}});
