@@ -184,7 +184,7 @@ mod tests {
                     (DeleteAction::Delete(_), Some(DeleteAction::AwaitGone(_))) => {
                         "the wait until an object is gone, if that depends on it"
                     }
-                    (_, Some(DeleteAction::AwaitGone(_))) => "the wait until an object is gone",
+                    (_, Some(DeleteAction::AwaitGone(_))) => "the waits until what needs this step is gone",
                     (_, Some(DeleteAction::ListContents(_))) => {
                         "the second LIST of what a namespace or CustomResourceDefinition holds"
                     }
