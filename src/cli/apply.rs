@@ -70,7 +70,7 @@ pub struct Apply {
     /// Text for the history, if anything changes
     #[arg(long, value_name = "TEXT", help_heading = RUNNING)]
     pub message: Option<String>,
-    /// Note when the set expires, such as 72h
+    /// Mark the set as expiring after DURATION (e.g. 72h)
     #[arg(long, value_name = "DURATION", help_heading = RUNNING)]
     pub expires: Option<String>,
     /// Save the set's manifests first, to undo the run
@@ -131,10 +131,10 @@ pub struct PlanningFlags {
     /// Refuse to prune more than N objects
     #[arg(long, value_name = "N", help_heading = PRUNING)]
     pub max_prune: Option<usize>,
-    /// Prune all members, or run without manifests
+    /// Allow pruning all members
     #[arg(long, help_heading = PRUNING)]
     pub allow_prune_all: bool,
-    /// Prune volumes, and namespaces and CRDs in use
+    /// Allow pruning volumes, non-empty namespaces and CRDs
     #[arg(long, help_heading = PRUNING)]
     pub allow_data_loss: bool,
     /// Take fields of all managers, or only NAME,...
@@ -146,7 +146,7 @@ pub struct PlanningFlags {
     /// Take objects that belong to another set
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_ownership: bool,
-    /// Take over a foreign set or an existing object
+    /// Take over a tool's set, or an object as parent
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_over_set: bool,
     /// Recreate if immutable: never, marked, KIND
@@ -158,7 +158,7 @@ pub struct PlanningFlags {
     /// Keep the set operable by kubectl/vX.Y.Z
     #[arg(long, value_name = "VERSION", help_heading = OWNERSHIP)]
     pub tooling: Option<String>,
-    /// Refuse existing objects that are in no set
+    /// Refuse objects that exist outside any set
     #[arg(long, help_heading = RUNNING)]
     pub only_new_or_owned: bool,
     /// Hooks: refuse (default), skip or apply
@@ -216,8 +216,8 @@ pub struct Diff {
     /// Save the plan for `apply --plan FILE`
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Exit 1 only for KINDS (of drift, change, prune)
-    #[arg(long, value_name = "KINDS", help_heading = OUTPUT, value_delimiter = ',')]
+    /// Exit 1 only for CHANGES (drift, change, prune)
+    #[arg(long, value_name = "CHANGES", help_heading = OUTPUT, value_delimiter = ',')]
     pub exit_code_on: Vec<DifferenceKind>,
     /// Print the full text at a terminal, too
     #[arg(long, help_heading = OUTPUT)]

@@ -162,7 +162,7 @@ pub struct Delete {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
-    /// Delete volumes, and namespaces and CRDs in use
+    /// Allow deleting volumes, non-empty namespaces and CRDs
     #[arg(long, help_heading = PRUNING)]
     pub allow_data_loss: bool,
     /// Delete a set that another tool manages
@@ -177,10 +177,10 @@ pub struct Delete {
     /// The dry-run mode, and the treatment of other runs.
     #[command(flatten)]
     pub writes: WriteFlags,
-    /// Do not ask for confirmation
+    /// Confirm without a question, unless data is lost
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
-    /// Keep a set that has not expired
+    /// Delete the set only if it has expired
     #[arg(long, help_heading = RUNNING)]
     pub expired: bool,
     /// Exit 0 if the set does not exist

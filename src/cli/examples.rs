@@ -49,7 +49,7 @@ Examples:
   # Preview as a user who may only read
   kubectl applyset diff web -n shop -f manifests/ --dry-run=client
 
-  # Preview what a pull request changes, and list the drift apart
+  # Preview what a pull request changes, and list the drift separately
   kubectl applyset diff web -n shop -f manifests/ --base main/
 
   # Save the plan for review, then apply exactly that

@@ -13,7 +13,7 @@ const PAGE: &str = "docs/reference/commands.md";
 const INTRODUCTION: &str = "# Commands and flags
 
 This page lists every command and flag. It is generated from the program, and `kubectl applyset COMMAND
---help` prints the same. `SET` is `[RESOURCE[.VERSION][.GROUP]/]NAME`; a bare `NAME` is a Secret.
+--help` prints a shorter form. `SET` is `[RESOURCE[.VERSION][.GROUP]/]NAME`; a bare `NAME` is a Secret.
 ";
 
 const NEXT: &str = "
