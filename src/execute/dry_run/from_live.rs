@@ -67,8 +67,8 @@ impl Execution<'_> {
     }
 
     /// Predicts an apply from the live object, which may have another version than the manifest. `unvalidated` is the
-    /// reason why the server cannot be asked; `None` if the user has chosen so. `live` is read here, if the object can
-    /// exist, unless the caller has read it.
+    /// reason why no dry run of the server could show the object yet, whether or not the user wants one; `None` if one
+    /// could. `live` is read here, if the object can exist, unless the caller has read it.
     pub(super) async fn predict_from_live(
         &self,
         object: &DesiredObject,
