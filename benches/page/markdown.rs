@@ -25,7 +25,7 @@ pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
 /// How many different rounds there are, in words.
 pub(super) fn rounds(numbers: impl Iterator<Item = usize>) -> String {
     match numbers.collect::<BTreeSet<usize>>().len() {
-        1 => "1 round".to_owned(),
+        1 => "one round".to_owned(),
         count => format!("{count} rounds"),
     }
 }
