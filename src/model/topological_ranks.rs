@@ -1,7 +1,7 @@
 //! Ranks by dependency: the step in which each object is applied or deleted, from the wave of its kind and from its
 //! dependencies, which are the edges of a graph.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A step of the order. Steps are ordered by wave, and within a wave by depth: the length of the chain of edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +39,21 @@ impl DependencyGraph {
     /// Adds an edge: the object at index `earlier` comes before the object at index `later`.
     pub fn add_edge(&mut self, earlier: usize, later: usize) {
         self.predecessors[later].push(earlier);
+    }
+
+    /// Returns whether the edges order the object at index `earlier` before the object at index `later`.
+    pub fn has_path(&self, earlier: usize, later: usize) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![later];
+        while let Some(index) = open.pop() {
+            if index == earlier {
+                return true;
+            }
+            if seen.insert(index) {
+                open.extend(&self.predecessors[index]);
+            }
+        }
+        false
     }
 
     /// Returns the rank of each object (Kahn's algorithm). An object has the first rank of its wave. If a predecessor
@@ -182,6 +197,14 @@ mod tests {
         }
         // 543 of the 4096 directed graphs have no cycle.
         assert_eq!(cycles, 4096 - 543);
+    }
+
+    #[test]
+    fn a_path_leads_over_several_edges_and_ends_in_a_cycle() {
+        let graph = graph(&[1; 5], &[(0, 1), (1, 2), (2, 1), (3, 2)]);
+        assert!(graph.has_path(0, 2));
+        assert!(!graph.has_path(2, 0));
+        assert!(!graph.has_path(4, 2));
     }
 
     #[test]

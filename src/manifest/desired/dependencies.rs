@@ -1,6 +1,6 @@
 //! The order between objects of the manifests: by the annotation `config.kubernetes.io/depends-on`, and because a
-//! namespace has to exist before its objects, and a CRD before the objects of its kind. Other tools have annotations of
-//! their own that order objects. These are ignored, with a warning.
+//! namespace has to exist before its objects, a CRD before the objects of its kind, and a role before its bindings. Other
+//! tools have annotations of their own that order objects. These are ignored, with a warning.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -111,6 +111,8 @@ fn dependency_removal_hint() -> String {
 
 /// Returns the graph that orders the members in their waves; `None` if no member has the annotation. Without it, the
 /// waves alone bring namespaces and CRDs before other objects.
+///
+/// A cycle of the graph consists of dependencies that the user wrote and of namespaces and CRDs, but not of roles.
 pub fn build_dependency_graph_if_annotated(
     members: &[DesiredObject],
     wave: impl Fn(&DesiredObject) -> usize,
@@ -140,6 +142,17 @@ pub fn build_dependency_graph_if_annotated(
             graph.add_edge(*dependency, index);
         }
     }
+    for (index, member) in members.iter().enumerate() {
+        let role = role_of_binding(member).and_then(|key| indexes.get(&key).copied());
+        // Without dependencies of its own, the role is in the step of the binding or in an earlier one. A role that
+        // depends on its binding comes after it.
+        if let Some(role) = role
+            && !members[role].depends_on.is_empty()
+            && !graph.has_path(index, role)
+        {
+            graph.add_edge(role, index);
+        }
+    }
     Some(graph)
 }
 
@@ -149,6 +162,24 @@ pub fn kind_defined_by_crd(object: &DesiredObject) -> Option<GroupKind> {
         return None;
     }
     GroupKind::defined_by_crd(&object.object.value())
+}
+
+/// Returns the role that a `RoleBinding` or `ClusterRoleBinding` refers to; `None` for any other object. The role has
+/// to be applied first: to a user without the verb `bind`, the server permits a binding only if its role exists.
+pub fn role_of_binding(object: &DesiredObject) -> Option<ObjectKey> {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    let kind = &object.key.group_kind;
+    if kind.group != GROUP || !["RoleBinding", "ClusterRoleBinding"].contains(&&*kind.kind) {
+        return None;
+    }
+    let binding = object.object.value();
+    let [role_kind, role_name] = ["kind", "name"].map(|field| binding["roleRef"][field].as_str());
+    let namespace = object.key.namespace.clone().filter(|_| role_kind == Some("Role"));
+    Some(ObjectKey {
+        group_kind: GroupKind::new(GROUP, role_kind?),
+        namespace,
+        name: role_name?.to_owned(),
+    })
 }
 
 /// Annotations of other tools whose value is a number. Zero is the default, and asks for no order.

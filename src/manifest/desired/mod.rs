@@ -14,7 +14,9 @@ mod string_data;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use dependencies::{build_dependency_graph_if_annotated, kind_defined_by_crd, must_exist_before_parent};
+pub use dependencies::{
+    build_dependency_graph_if_annotated, kind_defined_by_crd, must_exist_before_parent, role_of_binding,
+};
 pub use digest::digest_without_secret_values;
 pub use empty_values::remove_empty_metadata;
 pub use resolve::{ResolutionContext, is_served_with_member_verbs, resolve};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::graph::{ActionId, Barrier, EdgeKind, Graph};
 use super::{Apply, Plan, is_not_yet_served};
-use crate::manifest::desired::{Desired, DesiredObject, kind_defined_by_crd};
+use crate::manifest::desired::{Desired, DesiredObject, kind_defined_by_crd, role_of_binding};
 use crate::model::containers::Containers;
 use crate::model::identity::{GroupKind, ObjectKey};
 
@@ -193,24 +193,6 @@ impl<'p, T> Builder<'p, T> {
         let step = self.last_barrier.map(|barrier| (barrier, EdgeKind::Follows));
         step.into_iter().chain(other).collect()
     }
-}
-
-/// Returns the role that a `RoleBinding` or `ClusterRoleBinding` refers to; `None` for any other object. The role has
-/// to be applied first: to a user without the verb `bind`, the server permits a binding only if its role exists.
-fn role_of_binding(object: &DesiredObject) -> Option<ObjectKey> {
-    const GROUP: &str = "rbac.authorization.k8s.io";
-    let kind = &object.key.group_kind;
-    if kind.group != GROUP || !["RoleBinding", "ClusterRoleBinding"].contains(&&*kind.kind) {
-        return None;
-    }
-    let binding = object.object.value();
-    let [role_kind, role_name] = ["kind", "name"].map(|field| binding["roleRef"][field].as_str());
-    let namespace = object.key.namespace.clone().filter(|_| role_kind == Some("Role"));
-    Some(ObjectKey {
-        group_kind: GroupKind::new(GROUP, role_kind?),
-        namespace,
-        name: role_name?.to_owned(),
-    })
 }
 
 #[cfg(test)]

@@ -105,12 +105,15 @@ fn steps_follow_each_other_and_objects_the_namespace_that_they_are_in() {
     );
 }
 
-#[test]
-fn bindings_follow_their_roles() {
-    let binding = |kind: &str, namespace: Option<&str>, role: &str| DesiredObject {
+fn binding(kind: &str, namespace: Option<&str>, role: &str) -> DesiredObject {
+    DesiredObject {
         object: Object::from(&json!({"roleRef": {"kind": role, "name": "role"}})),
         ..object(&format!("{kind}.rbac.authorization.k8s.io"), namespace, "binding")
-    };
+    }
+}
+
+#[test]
+fn bindings_follow_their_roles() {
     let role =
         |kind: &str, namespace| object(&format!("{kind}.rbac.authorization.k8s.io"), namespace, "role");
     let (namespaced, cluster) = (role("Role", Some("shop")), role("ClusterRole", None));
@@ -139,6 +142,45 @@ fn bindings_follow_their_roles() {
         let lines = lines(vec![binding, role.clone()], &[]);
         assert!(lines.iter().any(|line| line == edge), "{lines:?}");
     }
+}
+
+#[test]
+fn a_binding_is_skipped_with_a_role_that_waits() {
+    let gate = object("Deployment.apps", Some("far"), "gate");
+    let role = object("ClusterRole.rbac.authorization.k8s.io", None, "role");
+    let role = after(role, &[&gate]);
+    for binding in [
+        binding("RoleBinding", Some("shop"), "ClusterRole"),
+        binding("ClusterRoleBinding", None, "ClusterRole"),
+    ] {
+        assert_eq!(
+            lines(vec![binding, role.clone(), gate.clone()], &[]),
+            [
+                "gate <-  |",
+                "current gate <- gate | [gate]",
+                "role <- current gate | [gate]",
+                "binding <- role | [role]",
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_binding_comes_before_a_role_that_depends_on_it() {
+    let binding = binding("RoleBinding", Some("shop"), "Role");
+    let gate = after(object("Deployment.apps", Some("shop"), "gate"), &[&binding]);
+    let role = object("Role.rbac.authorization.k8s.io", Some("shop"), "role");
+    let role = after(role, &[&gate]);
+    assert_eq!(
+        lines(vec![role, gate, binding], &[]),
+        [
+            "binding <-  |",
+            "current binding <- binding | [binding]",
+            "gate <- current binding | [binding]",
+            "current gate <- gate | [gate]",
+            "role <- current gate | [gate]",
+        ]
+    );
 }
 
 #[test]
