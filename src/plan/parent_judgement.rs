@@ -22,7 +22,7 @@ pub enum ParentStatus {
 impl ParentStatus {
     /// Returns the status of a set without a parent whose first run may have been interrupted: the run had created the
     /// parent's namespace or CRD, but not yet the parent that records them. `kinds` are the kinds of these members.
-    pub fn for_unfinished_run(set: &Set, kinds: BTreeSet<GroupKind>) -> Self {
+    pub fn assumed_after_interrupted_first_run(set: &Set, kinds: BTreeSet<GroupKind>) -> Self {
         Self::Recorded(ParentAnnotations {
             tooling: set.tooling.clone(),
             kinds: RecordedKinds::GroupKinds(kinds),

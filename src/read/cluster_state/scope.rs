@@ -103,7 +103,7 @@ pub(super) async fn determine_scope(
     if judged.parent_status == ParentStatus::New {
         let kinds = find_unrecorded_namespace_or_crd_kinds(named, &judged.namespaces);
         if !kinds.is_empty() {
-            judged.parent_status = ParentStatus::for_unfinished_run(&named.set, kinds);
+            judged.parent_status = ParentStatus::assumed_after_interrupted_first_run(&named.set, kinds);
         }
     }
     if let ParentStatus::Recorded(applyset_record) = &judged.parent_status {
@@ -171,7 +171,7 @@ mod tests {
         let mut nothing = Desired::default();
         let mut wanted = Desired::default();
         wanted.members.push(desired("ConfigMap", Some("web"), "one"));
-        let recorded = ParentStatus::for_unfinished_run(&set(), BTreeSet::new());
+        let recorded = ParentStatus::assumed_after_interrupted_first_run(&set(), BTreeSet::new());
         let goals = [
             (Goal::Apply(&mut wanted, None, &policy), false),
             (Goal::Apply(&mut nothing, None, &policy), true),
