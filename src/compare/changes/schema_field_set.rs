@@ -156,8 +156,9 @@ mod tests {
         }}}]}})
     }
 
-    fn typing(definition: &Value, spec: &Value) -> SchemaFieldSet {
-        let manifest = json!({"apiVersion": "x/v1", "kind": "X", "metadata": {"name": "a"}, "spec": spec});
+    fn field_set_of(definition: &Value, manifest_spec: &Value) -> SchemaFieldSet {
+        let manifest =
+            json!({"apiVersion": "x/v1", "kind": "X", "metadata": {"name": "a"}, "spec": manifest_spec});
         SchemaFieldSet::new(&manifest, CrdVersion::from_definition(definition, "v1").as_ref())
     }
 
@@ -211,7 +212,11 @@ mod tests {
                 fields(["/f:spec/f:list/f:x", "/f:spec/f:list/f:y"]),
             ),
         ] {
-            assert_eq!(typing(&definition(&schema), &spec), expected, "{schema} {spec}");
+            assert_eq!(
+                field_set_of(&definition(&schema), &spec),
+                expected,
+                "{schema} {spec}"
+            );
         }
     }
 
