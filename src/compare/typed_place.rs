@@ -144,9 +144,10 @@ impl<'n> TypedPlace<'n> {
         }
     }
 
-    /// Returns the value with which a field was sent that has an owner but no value: the empty value of its type. If
-    /// the type is not known, the result is null, which leaves the field without a value as well.
-    pub(super) fn value_sent_for_absent_field(this: Option<Self>, name: &str) -> Option<Value> {
+    /// Returns the value with which a field was once sent that has an owner but no value: the empty value of its type,
+    /// or `None` if a built-in kind has a field of this name whose type is not known. For any other kind, the value is
+    /// null, which leaves the field without a value as well.
+    pub(super) fn empty_value_once_sent(this: Option<Self>, name: &str) -> Option<Value> {
         match this {
             Some(place) if matches!(place.shape, Shape::BuiltIn) => {
                 zero_of(place.type_meta, place.name, name)

@@ -147,7 +147,7 @@ fn owned_part(
                             place.map(|place| place.below(name)),
                         ),
                         None if has_parts_owned_separately(below) => None,
-                        None => TypedPlace::value_sent_for_absent_field(place, name),
+                        None => TypedPlace::empty_value_once_sent(place, name),
                     };
                     Some((name.to_owned(), part?))
                 })
