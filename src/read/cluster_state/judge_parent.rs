@@ -126,8 +126,9 @@ fn check_take_over(needed: Option<&Refusal>, take_over: Risk) -> Result<(), Erro
     }
 }
 
-/// Reads the parent and the namespaces that matter for it, and judges them.
-pub(super) async fn read_and_judge(
+/// Reads the parent and the namespaces that matter for it, and judges them. The set in `named` gets the UID of the
+/// parent and, for a deletion, the tooling that the parent records.
+pub(super) async fn read_and_judge_with_namespaces(
     server: &ApiServer,
     named: &mut NamedSet,
     goal: &Goal<'_>,

@@ -183,7 +183,8 @@ pub async fn read_cluster_state(
     mut goal: Goal<'_>,
     settings: ReadSettings<'_>,
 ) -> Result<ClusterState, Error> {
-    let judged = judge_parent::read_and_judge(&cluster.server, named, &goal, settings).await?;
+    let judged =
+        judge_parent::read_and_judge_with_namespaces(&cluster.server, named, &goal, settings).await?;
     let scoped = scope::determine_scope(cluster, named, &goal, judged, settings.search_rules()).await?;
     match &mut goal {
         Goal::Apply(desired, base, policy) => {
