@@ -120,7 +120,7 @@ impl Follow<'_> {
             Ok(listed) => listed,
             Err(error) => {
                 for followed in followed.filter(|followed| !followed.has_arrived) {
-                    self.report(followed, ObservedStatus::Unread(error.to_string()));
+                    self.note_arrival_and_send(followed, ObservedStatus::Unread(error.to_string()));
                 }
                 return;
             }
@@ -132,7 +132,7 @@ impl Follow<'_> {
                 (None, _) if followed.has_arrived => continue,
                 (None, _) => self.read_object(&followed.target, others).await,
             };
-            self.report(followed, status);
+            self.note_arrival_and_send(followed, status);
         }
     }
 
@@ -189,7 +189,7 @@ impl Follow<'_> {
         )
     }
 
-    fn report(&self, followed: &mut Followed, status: ObservedStatus) {
+    fn note_arrival_and_send(&self, followed: &mut Followed, status: ObservedStatus) {
         followed.has_arrived = has_arrived(&followed.target, &status);
         // Sending fails only once the wait is over, and nobody reads observations any more.
         let _ = self.observations.send((followed.index, status));
