@@ -17,38 +17,38 @@ pub fn owners_if_only_others(
     live: &Value,
     ours: &BTreeSet<&str>,
 ) -> Option<Vec<String>> {
-    if path.is_empty() || path.starts_with('<') || contains_path(manifest, "", path) {
+    if path.is_empty() || path.starts_with('<') || has_path_or_value_around_it(manifest, "", path) {
         return None;
     }
     let managers: BTreeSet<&str> = entries(&live["metadata"])
         .iter()
         // A field that was written through the subresource `scale` is part of the spec, so its entry counts.
         .filter(|entry| entry["subresource"] != "status")
-        .filter(|entry| contains_path(&entry["fieldsV1"], "f:", path))
+        .filter(|entry| has_path_or_value_around_it(&entry["fieldsV1"], "f:", path))
         .filter_map(|entry| entry["manager"].as_str())
         .collect();
     (!managers.is_empty() && managers.is_disjoint(ours))
         .then(|| managers.into_iter().map(str::to_owned).collect())
 }
 
-/// Returns whether a manifest or a field set has this path, or a value without parts that the path leads into. `prefix`
+/// Returns whether a manifest or a field set has this path, or a value without parts that the path leads into. `key_prefix`
 /// is the prefix of the keys: `f:` in a field set, empty in a manifest.
-fn contains_path(fields: &Value, prefix: &str, path: &str) -> bool {
+fn has_path_or_value_around_it(tree: &Value, key_prefix: &str, path: &str) -> bool {
     let path = path.strip_prefix('.').unwrap_or(path);
     if path.is_empty() || begins_with_index(path) {
         return true;
     }
-    let Some(fields) = fields.as_object() else {
+    let Some(fields) = tree.as_object() else {
         return true;
     };
-    if fields.is_empty() && !prefix.is_empty() {
+    if fields.is_empty() && !key_prefix.is_empty() {
         return true;
     }
     // A name may have dots in it, so the names that exist decide where a name in the path ends.
     fields.iter().any(|(key, field)| {
-        key.strip_prefix(prefix)
+        key.strip_prefix(key_prefix)
             .and_then(|name| strip_name(path, name))
-            .is_some_and(|path_below| contains_path(field, prefix, path_below))
+            .is_some_and(|path_below| has_path_or_value_around_it(field, key_prefix, path_below))
     })
 }
 
