@@ -55,7 +55,7 @@ pub fn export(
     desired: Option<Value>,
     definition: Option<CrdVersion<'_>>,
 ) -> Exported {
-    if !was_applied_or_created_by(object, manager) {
+    if !was_applied_beyond_label_or_created_by(object, manager) {
         return export_live(object);
     }
     let manifest = match desired {
@@ -77,7 +77,7 @@ pub fn export_before_deletion(
     desired: Option<Value>,
     definition: Option<CrdVersion<'_>>,
 ) -> Exported {
-    if !was_applied_or_created_by(object, manager) {
+    if !was_applied_beyond_label_or_created_by(object, manager) {
         return export_live(object);
     }
     let mut fields = manifest_of_all_managers(object, definition);
@@ -127,7 +127,7 @@ fn add_missing(manifest: &mut Value, applied: Value) {
 }
 
 /// Returns whether `manager` has applied or created the object, and not only labeled it.
-fn was_applied_or_created_by(object: &Value, manager: &str) -> bool {
+fn was_applied_beyond_label_or_created_by(object: &Value, manager: &str) -> bool {
     has_more_than_identity(&remove_tool_metadata(manifest_applied_by(object, manager)))
         || was_created_and_not_changed_by(&object["metadata"], manager)
 }
