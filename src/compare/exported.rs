@@ -191,7 +191,7 @@ fn remove_server_fields(mut object: Value) -> Value {
                 matches!(field, "uid" | "resourceVersion")
             });
         }
-        ("", "PersistentVolumeClaim") => remove_volume_binding(&mut object),
+        ("", "PersistentVolumeClaim") => remove_binding_chosen_by_controller(&mut object),
         ("apps", "StatefulSet") => {
             if let Some(Value::Array(templates)) = object.pointer_mut("/spec/volumeClaimTemplates") {
                 for template in templates {
@@ -215,7 +215,7 @@ fn remove_server_fields(mut object: Value) -> Value {
 
 /// Removes the binding of a claim, and the name of its volume if a controller has chosen the volume. For a new claim
 /// the controller may choose another one.
-fn remove_volume_binding(claim: &mut Value) {
+fn remove_binding_chosen_by_controller(claim: &mut Value) {
     const BY_CONTROLLER: &str = "/metadata/annotations/pv.kubernetes.io~1bound-by-controller";
     if claim.pointer(BY_CONTROLLER).is_some() {
         remove_fields(claim, "/spec", |field| field == "volumeName");
