@@ -88,7 +88,7 @@ pub fn export_before_deletion(
         );
     }
     Exported {
-        manifest: build_manifest(fields, object, definition),
+        manifest: add_applied_fields(fields, object, definition),
         fields: ExportedFields::Applied,
     }
 }
@@ -96,14 +96,15 @@ pub fn export_before_deletion(
 /// Returns the manifest of an object with all of its fields.
 pub fn export_live(object: &Value) -> Exported {
     Exported {
-        manifest: build_manifest(object.clone(), object, None),
+        manifest: add_applied_fields(object.clone(), object, None),
         fields: ExportedFields::Live,
     }
 }
 
-/// Returns a manifest with these fields. It has a field that the server fills in only if a manager has applied it.
-fn build_manifest(fields: Value, object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
-    let mut manifest = remove_server_fields(fields);
+/// Returns a manifest with the chosen fields and all fields that a manager has applied. It has a field that the server
+/// fills in only if a manager has applied it.
+fn add_applied_fields(chosen_fields: Value, object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
+    let mut manifest = remove_server_fields(chosen_fields);
     let mut applied_fields = manifest_applied_by_any(object, definition);
     // When the object is created again, its owner may be another object.
     remove_fields(&mut applied_fields, "/metadata", |field| {
