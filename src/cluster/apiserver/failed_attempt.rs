@@ -54,7 +54,8 @@ impl FailedAttempt {
         Self::new(kind, retry)
     }
 
-    /// Creates the failure for a body that is not a JSON object: a proxy has answered, or has cut the body off.
+    /// Creates the failure for a body that is not a JSON object: a proxy has answered, or has cut the body off. The
+    /// request is sent once more.
     pub(super) fn for_unreadable_body(body: &[u8]) -> Self {
         let what = if body.is_empty() {
             "the body is empty"
@@ -68,6 +69,7 @@ impl FailedAttempt {
         Self::new(ApiErrorKind::TooLarge(limit), Retry::Never)
     }
 
+    /// Creates the failure for a request without an answer within its time limit. It is not sent again.
     pub(super) fn for_timeout(route: &Route, limit: Duration) -> Self {
         let address = route.address.clone();
         Self::new(ApiErrorKind::Timeout { address, limit }, Retry::Never)
