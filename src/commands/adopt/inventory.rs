@@ -61,7 +61,7 @@ pub(super) async fn find_tracked(
                         wanted.push((fill_in_object_namespace(key, &resource, &namespace), resource));
                     }
                     Some(_) => warnings.push(format!("{key}: ignored: it cannot be in a set")),
-                    None => warnings.push(unserved_kind_warning(cluster, &key, &key.group_kind)),
+                    None => warnings.push(warning_of_ignored(cluster, &key, &key.group_kind)),
                 }
             }
             FoundObjects {
@@ -77,7 +77,7 @@ pub(super) async fn find_tracked(
                     for kind in &kinds {
                         match find_served(cluster, kind)? {
                             Some(resource) => resources.push(resource),
-                            None => warnings.push(unserved_kind_warning(cluster, kind, kind)),
+                            None => warnings.push(warning_of_ignored(cluster, kind, kind)),
                         }
                     }
                     resources
@@ -110,12 +110,12 @@ async fn await_or_judge_inventory_kinds(cluster: &mut Cluster, inventory: &Inven
         .await?)
 }
 
-/// Returns the warning that something is left out because the server does not serve its kind.
-fn unserved_kind_warning(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> String {
+/// Returns the warning that an object or kind of an inventory is ignored, because the server does not serve the kind.
+fn warning_of_ignored(cluster: &Cluster, ignored: &dyn Display, kind: &GroupKind) -> String {
     match cluster.discovery.judgement_on_missing_kind(kind) {
-        Some(MissingKind::Kept(kept)) => format!("{what}: ignored: {}", kept.reason),
+        Some(MissingKind::Kept(kept)) => format!("{ignored}: ignored: {}", kept.reason),
         Some(MissingKind::Gone | MissingKind::Expected(_)) | None => {
-            format!("{what}: ignored: the server does not have this kind")
+            format!("{ignored}: ignored: the server does not have this kind")
         }
     }
 }
