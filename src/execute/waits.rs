@@ -103,8 +103,9 @@ impl<'a> RunWaits<'a> {
         self.written.borrow_mut().add_from_event(event);
     }
 
-    /// Waits until all objects of the manifests are Current.
-    pub(super) async fn wait_until_ready(&self, sink: &mut Sink<'_>) -> Ending {
+    /// Waits until all objects of the manifests are Current, whether the run has written them or not. Then the run does
+    /// not wait for them again at its end.
+    pub(super) async fn wait_until_all_members_are_current(&self, sink: &mut Sink<'_>) -> Ending {
         self.has_waited_for_members.set(true);
         let done_before = match self.plan.count_prunes() {
             0 => "everything was applied",

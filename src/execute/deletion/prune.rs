@@ -101,7 +101,7 @@ impl Execution<'_> {
 
     async fn wait_until_ready(&self, sink: &mut Sink<'_>) -> Ending {
         match self.waits {
-            Some(waits) => waits.wait_until_ready(sink).await,
+            Some(waits) => waits.wait_until_all_members_are_current(sink).await,
             // A run that does not wait does not know whether the objects are Current, so it does not prune.
             None => Ending::Incomplete,
         }
