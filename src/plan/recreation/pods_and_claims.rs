@@ -28,13 +28,13 @@ fn implies(selector: &Value, other: &Value) -> bool {
     pairs.all(|(key, value)| labels.get(key) == Some(value))
         && other_requirements.all(|requirement| {
             requirements.is_some_and(|requirements| requirements.contains(requirement))
-                || is_met_by_label(labels, requirement)
+                || is_surely_met_by_known_labels(labels, requirement)
         })
 }
 
-/// Returns whether these labels, which an object has among others, meet a requirement.
-fn is_met_by_label(labels: &Value, requirement: &Value) -> bool {
-    let Some(value) = requirement["key"].as_str().and_then(|key| labels.get(key)) else {
+/// Returns whether an object that has these labels, perhaps among others, meets a requirement.
+fn is_surely_met_by_known_labels(known_labels: &Value, requirement: &Value) -> bool {
+    let Some(value) = requirement["key"].as_str().and_then(|key| known_labels.get(key)) else {
         return false;
     };
     let is_listed = requirement["values"]
