@@ -14,8 +14,8 @@ use crate::read::found_set::FoundSet;
 /// The hint of [`Rule::UnrecordedMember`].
 const UNRECORDED_MEMBER_HINT: &str = "record its namespace with --fix --include-namespaces if you trust the writers of the label; the next apply then prunes it, unless it is in the manifests";
 
-/// Applies the rules to the members of one set.
-pub(super) fn check_members(
+/// Finds members outside the record of a set, members that an apply never prunes, and copies of the label of a set.
+pub(super) fn find_unrecorded_members_and_label_copies(
     set: &ExaminedSet,
     discovery: &Discovery,
     appliers: &BTreeSet<String>,

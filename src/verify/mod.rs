@@ -161,7 +161,9 @@ fn apply_rules(set: &ExaminedSet, context: CheckContext<'_>) -> Vec<Finding> {
     }
     if !matches!(set.found.reading, Reading::Unrecorded(_)) {
         findings.extend(record_findings::check_record(&set.found, discovery, appliers));
-        findings.extend(member_findings::check_members(set, discovery, appliers));
+        findings.extend(member_findings::find_unrecorded_members_and_label_copies(
+            set, discovery, appliers,
+        ));
     }
     let id = set.found.id.as_str();
     findings
