@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn failures_of_discovery_are_classified() {
+    async fn a_refused_or_invalid_answer_is_told_with_its_path() {
         let truncated = &AGGREGATED_APIS[..4000];
         for (path, code, body, expected) in [
             ("/apis", 401, "", "the server does not accept these credentials: "),
