@@ -105,7 +105,7 @@ async fn compare_members_and_list_others(
     let compared = match location {
         MemberLocation::Nowhere { others } => return Ok((Compared::default(), others)),
         MemberLocation::Scope => {
-            compare_members_in_scope_or_cluster(cluster, named, scoped, inputs, warnings).await?
+            compare_members_and_search_cluster_if_orphaned(cluster, named, scoped, inputs, warnings).await?
         }
         MemberLocation::WholeCluster => {
             search_cluster_and_compare_members(cluster, named, scoped, inputs, warnings).await?
@@ -169,7 +169,7 @@ async fn locate_members_without_parent(
 
 /// Reads the members in the scope, and compares each with its manifest. If the set has members and no parent, its
 /// parent is gone, and members may be anywhere: then the whole cluster is searched.
-async fn compare_members_in_scope_or_cluster(
+async fn compare_members_and_search_cluster_if_orphaned(
     cluster: &mut Cluster,
     named: &NamedSet,
     scoped: &mut ScopedSet,
