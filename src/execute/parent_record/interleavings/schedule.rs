@@ -76,7 +76,7 @@ fn play(number: usize, script: Script, answers: &[Rc<Answer>]) -> NextAction {
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let answers = answers.iter().rev().map(|answer| (**answer).clone()).collect();
     let run = async {
-        let server = build_server(answers, sender);
+        let server = build_server_that_stops_after_answers(answers, sender);
         tokio::select! {
             biased;
             ended = runs::play_run(number, script, &server) => {
@@ -96,8 +96,11 @@ fn play(number: usize, script: Script, answers: &[Rc<Answer>]) -> NextAction {
 /// Returns a server that gives these answers, the last of the list first. The next request is sent to `sender`, and
 /// never answered.
 #[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
-fn build_server(answers: Vec<Answer>, sender: mpsc::UnboundedSender<SentRequest>) -> ApiServer {
-    let answers = Arc::new(Mutex::new(answers));
+fn build_server_that_stops_after_answers(
+    answers_last_first: Vec<Answer>,
+    sender: mpsc::UnboundedSender<SentRequest>,
+) -> ApiServer {
+    let answers = Arc::new(Mutex::new(answers_last_first));
     let service = tower::service_fn(move |request: Request<Body>| {
         let (answers, sender) = (Arc::clone(&answers), sender.clone());
         async move {
