@@ -134,18 +134,21 @@ async fn find_sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<String>> {
             return None;
         };
         let kind = Arc::new(resource.clone());
-        return Some(find_sets_of_kind(&cluster, &kind, |name| format!("{typed_resource}/{name}")).await);
+        return Some(
+            find_sets_of_kind_in_namespace(&cluster, &kind, |name| format!("{typed_resource}/{name}")).await,
+        );
     }
     let custom = read::list_custom_parent_kinds(&cluster.server).await;
     let kinds = read::find_served_parent_kinds(&cluster, custom, &mut Vec::new()).await;
-    let found = kinds
-        .iter()
-        .map(|kind| find_sets_of_kind(&cluster, kind, move |name| shortest_reference(kind, name, typed)));
+    let found = kinds.iter().map(|kind| {
+        find_sets_of_kind_in_namespace(&cluster, kind, move |name| shortest_reference(kind, name, typed))
+    });
     Some(join_all(found).await.into_iter().flatten().collect())
 }
 
-/// Finds the sets with parents of one kind. If this kind cannot be listed, the sets of other kinds are still suggested.
-async fn find_sets_of_kind(
+/// Finds the sets with parents of one kind in the namespace of the connection; all sets, if the kind is cluster-scoped.
+/// If the kind cannot be listed, the sets of other kinds are still suggested.
+async fn find_sets_of_kind_in_namespace(
     cluster: &Cluster,
     kind: &Arc<Resource>,
     reference: impl Fn(&str) -> String,
