@@ -101,15 +101,15 @@ impl Breaker {
         self.activity().waiting_since.map(|since| since.elapsed())
     }
 
-    /// Notes that a request is sent.
-    pub(super) fn note_sent(&self) {
+    /// Notes that a request is sent, and waits for an answer.
+    pub(super) fn note_waiting(&self) {
         self.change_without_waking(|seen| {
             seen.waiting_since.get_or_insert_with(Instant::now);
         });
     }
 
-    /// Notes that a request has failed without an answer.
-    pub(super) fn note_failure_without_answer(&self) {
+    /// Notes that a request has failed without an answer. Time counts again from the next request that is sent.
+    pub(super) fn note_no_longer_waiting(&self) {
         self.change_without_waking(|seen| seen.waiting_since = None);
     }
 
@@ -365,10 +365,10 @@ mod tests {
     async fn requests_wait_from_the_first_one_after_the_last_answer() {
         let breaker = Breaker::default();
         assert_eq!(breaker.time_without_answer(), None);
-        for end in [answer as fn(&Breaker), Breaker::note_failure_without_answer] {
-            breaker.note_sent();
+        for end in [answer as fn(&Breaker), Breaker::note_no_longer_waiting] {
+            breaker.note_waiting();
             tokio::time::advance(Duration::from_secs(3)).await;
-            breaker.note_sent();
+            breaker.note_waiting();
             assert_eq!(breaker.time_without_answer(), Some(Duration::from_secs(3)));
             end(&breaker);
             assert_eq!(breaker.time_without_answer(), None);

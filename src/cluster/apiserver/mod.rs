@@ -373,7 +373,7 @@ impl ApiServer {
             .await
             .map_err(FailedAttempt::for_lost_lease)?;
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.breaker.note_sent();
+        self.breaker.note_waiting();
         Ok(http_request)
     }
 

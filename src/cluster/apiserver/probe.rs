@@ -35,7 +35,7 @@ impl ApiServer {
     /// Notes that a request that was sent at this time exceeded its time limit, and returns the failure.
     pub(super) fn note_timeout(&self, sent: Instant) -> FailedAttempt {
         self.probe_if_silent(sent);
-        self.breaker.note_failure_without_answer();
+        self.breaker.note_no_longer_waiting();
         FailedAttempt::for_timeout(&self.route, self.request_timeout)
     }
 
@@ -52,7 +52,7 @@ impl ApiServer {
         if is_timeout(error) {
             self.probe_if_silent(sent);
         }
-        self.breaker.note_failure_without_answer();
+        self.breaker.note_no_longer_waiting();
         FailedAttempt::from_connection_error(&self.route, error)
     }
 
