@@ -9,7 +9,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
 
-/// Objects of a set that exist after the last delete. The deletion has succeeded if `going` and `undeleted` are empty.
+/// Objects of a set that exist after the last delete. The deletion has succeeded if `going` and `unwanted` are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remains {
     /// Objects that a keep annotation or another owner keeps, their containers, and their dependencies.
@@ -18,7 +18,7 @@ pub struct Remains {
     pub going: Vec<Live>,
     /// Objects that should be gone: applied by another run, changed since the plan, containers that were filled since
     /// the plan, or objects labeled by a field manager that the run does not know.
-    pub undeleted: Vec<Live>,
+    pub unwanted: Vec<Live>,
 }
 
 impl Remains {
@@ -29,7 +29,7 @@ impl Remains {
     /// A member that another object owns counts as kept, so that the run does not fail because of it: only its owner
     /// deletes it, and running the same command again would not help. The parent still has to record the member,
     /// because an applier labeled it.
-    pub fn classify(
+    pub fn divide_into_kept_going_and_unwanted(
         objects: Vec<Live>,
         set: &Set,
         appliers: &BTreeSet<String>,
@@ -52,12 +52,11 @@ impl Remains {
         }
         let (parent_containers, rest): (Vec<Live>, Vec<Live>) =
             rest.into_iter().partition(|live| holds_parent_of(set, live));
-        let undeleted = remains.move_needed_to_kept(rest);
-        remains.undeleted.extend(undeleted);
+        remains.unwanted = remains.move_needed_to_kept(rest);
         // The parent's namespace and CRD are kept as long as the parent is kept: by its own disposition, or because it
         // has to record kept members.
         if remains.kept.is_empty() && *parent == ParentDisposition::Goes {
-            remains.undeleted.extend(parent_containers);
+            remains.unwanted.extend(parent_containers);
         } else {
             remains.kept.extend(parent_containers);
         }
@@ -85,7 +84,7 @@ impl Remains {
 
     /// Returns all remaining objects.
     pub fn all(&self) -> impl Iterator<Item = &Live> {
-        self.kept.iter().chain(&self.going).chain(&self.undeleted)
+        self.kept.iter().chain(&self.going).chain(&self.unwanted)
     }
 }
 
@@ -124,7 +123,7 @@ mod tests {
         let deleted = BTreeSet::from(["deleted".to_owned()]);
         let containers_of_kept = BTreeSet::from([live("Namespace", None, "holds-annotated").uid]);
         let appliers = &policy().appliers;
-        let remains = Remains::classify(
+        let remains = Remains::divide_into_kept_going_and_unwanted(
             left.to_vec(),
             &set(),
             appliers,
@@ -133,7 +132,7 @@ mod tests {
             parent,
         );
         assert_eq!(remains.all().count(), left.len());
-        [remains.kept.len(), remains.going.len(), remains.undeleted.len()]
+        [remains.kept.len(), remains.going.len(), remains.unwanted.len()]
     }
 
     #[test]

@@ -282,10 +282,7 @@ impl ParentRelease<'_> {
                     .iter()
                     .any(|container| self.kept_objects.contains_object_or_content(container)) =>
             {
-                found
-                    .remains
-                    .undeleted
-                    .extend(containers.iter().copied().cloned());
+                found.remains.unwanted.extend(containers.iter().copied().cloned());
             }
             ParentDisposition::Goes => {}
         }

@@ -104,7 +104,7 @@ impl RemainingLister<'_> {
         }
         // A controller that copies the label of a member to an object without an owner reference also deletes that copy
         // soon after the member, as it does with the Endpoints of a Service.
-        let copies = remains.undeleted.iter().filter(|live| self.is_not_a_member(live));
+        let copies = remains.unwanted.iter().filter(|live| self.is_not_a_member(live));
         remains.going.iter().chain(copies).collect()
     }
 
@@ -137,7 +137,7 @@ impl RemainingLister<'_> {
             .into_iter()
             .partition(|live| plan::is_owned_copy(live, self.set, self.appliers));
         Ok(RemainingList {
-            remains: Remains::classify(
+            remains: Remains::divide_into_kept_going_and_unwanted(
                 members,
                 self.set,
                 self.appliers,
@@ -157,8 +157,8 @@ pub fn describe_members_not_gone(
     appliers: &BTreeSet<String>,
 ) -> Option<String> {
     let mut obstacles = Vec::new();
-    if !remains.undeleted.is_empty() {
-        let named = remains.undeleted.iter().map(|live| {
+    if !remains.unwanted.is_empty() {
+        let named = remains.unwanted.iter().map(|live| {
             match plan::reason_not_a_member(live, set.parent_uid.as_deref(), appliers) {
                 Some(reason) => format!("{} ({reason})", live.key),
                 None => live.key.to_string(),
