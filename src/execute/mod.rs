@@ -23,7 +23,7 @@ mod skipped_applies;
 mod starting_webhooks;
 mod unusable_versions;
 mod wait_notes;
-mod wait_until_gone;
+mod wait_until_gone_before_recreation;
 mod waits;
 
 use std::collections::{BTreeSet, HashSet};

@@ -3,6 +3,7 @@
 pub mod applyset;
 pub mod built_in_kinds;
 pub mod containers;
+pub mod deletion_obstacles;
 pub mod depends_on;
 pub mod digest;
 pub mod expiry;

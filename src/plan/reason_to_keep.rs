@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::refusal::describe_losses;
+use crate::model::deletion_obstacles::join_obstacles_after;
 use crate::model::identity::ObjectKey;
 use crate::model::live::OwnerReference;
 use crate::model::text::shell_word;
@@ -92,9 +93,9 @@ impl fmt::Display for ReasonToKeep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PruningDisabled => f.write_str("pruning is off (--prune=false)"),
-            Self::Terminating { waits_for } if waits_for.is_empty() => f.write_str("already being deleted"),
             Self::Terminating { waits_for } => {
-                write!(f, "already being deleted, waiting: {}", waits_for.join("; "))
+                let obstacles = join_obstacles_after(", waiting: ", waits_for);
+                write!(f, "already being deleted{obstacles}")
             }
             Self::Protected { keep_annotation } => write!(f, "kept by {keep_annotation}"),
             Self::HoldsKept { kept } => write!(f, "it contains {kept}, which is kept"),

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::compare::ownership;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
+use crate::model::deletion_obstacles::list_deletion_obstacles;
 use crate::model::depends_on::Dependencies;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, OwnerReference, Presence, Tracking};
@@ -80,26 +81,6 @@ fn deletes_persistent_volume_claims(object: &Value) -> bool {
 fn read_defined_kind(object: &Value) -> Option<GroupKind> {
     object["spec"]["scope"].as_str()?;
     GroupKind::defined_by_crd(object)
-}
-
-/// Lists what the deletion of an object waits for: its finalizers and, for a namespace, the conditions in which the
-/// namespace controller reports what is left.
-fn list_deletion_obstacles(object: &Value) -> Vec<String> {
-    let metadata = &object["metadata"];
-    if read_presence(metadata) == Presence::Present {
-        return Vec::new();
-    }
-    let mut obstacles = Vec::new();
-    for finalizer in metadata["finalizers"].as_array().into_iter().flatten() {
-        obstacles.extend(finalizer.as_str().map(|name| format!("finalizer {name}")));
-    }
-    for condition in object["status"]["conditions"].as_array().into_iter().flatten() {
-        let kind = condition["type"].as_str().unwrap_or_default();
-        if condition["status"] == "True" && kind.starts_with("Namespace") {
-            obstacles.extend(condition["message"].as_str().map(str::to_owned));
-        }
-    }
-    obstacles
 }
 
 fn read_string_map<'o>(metadata: &'o Value, field: &str) -> BTreeMap<&'o str, &'o str> {

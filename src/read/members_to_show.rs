@@ -16,6 +16,7 @@ use crate::compare::ownership;
 use crate::compare::status::{self, OthersOfKind, Readiness, State, StatusRules, Surroundings};
 use crate::error::Error;
 use crate::model::applyset::PART_OF_LABEL;
+use crate::model::deletion_obstacles::join_obstacles_after;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
@@ -182,7 +183,8 @@ impl MemberState {
         };
         let mut readiness = judge(OthersOfKind::Silent);
         if readiness.state == State::Terminating && !live.waits_for.is_empty() {
-            readiness.reason = format!("it is being deleted, waiting: {}", live.waits_for.join("; "));
+            let obstacles = join_obstacles_after(", waiting: ", &live.waits_for);
+            readiness.reason = format!("it is being deleted{obstacles}");
         }
         let created = object.pointer("/metadata/creationTimestamp");
         Self {

@@ -18,8 +18,8 @@ use crate::execute::former_parent::wait_until_members_are_gone::{
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::parent_record::RunOnParent;
 use crate::execute::parent_record::begin::KnownParent;
-use crate::execute::wait_until_gone::describe_why_it_still_exists;
 use crate::model::applyset::Record;
+use crate::model::deletion_obstacles::describe_why_it_still_exists;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::text::counted;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event, Interrupt, Sink};
 use crate::execute::polling::{Polling, StopsWith};
-use crate::execute::wait_until_gone::{describe_why_it_still_exists, waiting_note};
+use crate::model::deletion_obstacles::{describe_why_it_still_exists, waiting_note};
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::text::first_names_and_more;

@@ -1,11 +1,12 @@
-//! Waits until an object that is to be created again is gone, and describes objects that are being deleted.
+//! Waits until an object that is to be created again is gone. The other waits for deletions are in `wait` and in
+//! `former_parent/wait_until_members_are_gone`.
 
 use super::Execution;
 use super::polling::{Polling, StopsWith};
 use crate::manifest::desired::DesiredObject;
+use crate::model::deletion_obstacles::{join_obstacles_after, waiting_note};
 use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
-use crate::model::text::first_names_and_more;
 use crate::read;
 
 const RECREATION_HINT: &str = "run the same command again to create it";
@@ -35,14 +36,9 @@ impl Execution<'_> {
             }
             let report = || self.wait_notes.add(waiting_note([&live]));
             if let Err(end) = wait.pause(self.writing.deletion_patience, report).await {
-                let mut reasons = live.waits_for.join("; ");
-                if !reasons.is_empty() {
-                    reasons.insert_str(0, ": ");
-                }
-                return Err(Message::new(format!(
-                    "not created again: {end}: it is still being deleted{reasons}"
-                ))
-                .with_hint(RECREATION_HINT));
+                let obstacles = join_obstacles_after(": ", &live.waits_for);
+                let text = format!("not created again: {end}: it is still being deleted{obstacles}");
+                return Err(Message::new(text).with_hint(RECREATION_HINT));
             }
         }
         Ok(())
@@ -58,20 +54,5 @@ impl Execution<'_> {
             })?;
         let live = found.and_then(|found| Live::from_object(&found, &object.resource));
         Ok(live.filter(|live| live.presence == Presence::Terminating))
-    }
-}
-
-/// Returns the text of a note about a wait for these objects.
-pub(super) fn waiting_note<'l>(objects: impl IntoIterator<Item = &'l Live>) -> String {
-    let objects = first_names_and_more(objects.into_iter().map(describe_why_it_still_exists));
-    format!("waiting for {objects} to be deleted")
-}
-
-/// Returns the key of an object, followed by the reasons why it still exists, such as its finalizers.
-pub(super) fn describe_why_it_still_exists(live: &Live) -> String {
-    if live.waits_for.is_empty() {
-        live.key.to_string()
-    } else {
-        format!("{} ({})", live.key, live.waits_for.join("; "))
     }
 }
