@@ -16,7 +16,7 @@ use crate::compare::prediction::{Doubt, PredictedApply, PredictedConflict, predi
 use crate::event::{Action, Event, Sink, Subject};
 use crate::execute::Execution;
 use crate::execute::members::apply_with_live_fields::ApplyWithLiveFields;
-use crate::execute::members::conflict::conflict_message;
+use crate::execute::members::message_of_conflict::conflict_message;
 use crate::manifest::desired::DesiredObject;
 use crate::model::built_in_kinds::is_built_in;
 use crate::model::identity::GroupKind;

@@ -29,7 +29,7 @@ use crate::event::{Action, Ending, ObjectOutcome, Sink, Subject};
 use crate::execute::Execution;
 use crate::execute::label_in_answer::{label_error, read_part_of_label};
 use crate::execute::members::apply::TERMINATING;
-use crate::execute::members::conflict::failed_apply_message;
+use crate::execute::members::message_of_conflict::failed_apply_message;
 use crate::execute::schedule::drive::WriteAnswer;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;

@@ -13,7 +13,7 @@ use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::apply_as_read::{
     self, AppliedAs, Expected, Unapplied, with_version_of_no_object,
 };
-use crate::execute::members::conflict::failed_apply_message;
+use crate::execute::members::message_of_conflict::failed_apply_message;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::members::send_apply::is_version_conflict;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;

@@ -5,9 +5,9 @@
 pub mod apply;
 pub mod apply_as_read;
 pub mod apply_with_live_fields;
-pub mod conflict;
 mod exported_fields;
 mod former_membership;
+pub mod message_of_conflict;
 pub mod message_of_invalid_object;
 pub mod message_of_rejected_manifest;
 pub mod migrate_managed_fields;

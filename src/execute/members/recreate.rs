@@ -24,7 +24,7 @@ use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, DeletePurpo
 use crate::execute::kinds::ChangedKinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed_reply};
 use crate::execute::members::apply_as_read::Expected;
-use crate::execute::members::conflict::failed_apply_message;
+use crate::execute::members::message_of_conflict::failed_apply_message;
 use crate::execute::members::message_of_invalid_object::kind_for_recreation_hint;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::manifest::desired::DesiredObject;
