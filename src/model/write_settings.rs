@@ -138,12 +138,9 @@ impl Conflicts {
         combined
     }
 
-    /// Returns the managers whose fields are taken by force because they are named.
-    pub fn named_managers(&self) -> &[String] {
-        match self {
-            Self::ForcedFrom(managers) => managers,
-            Self::Reported | Self::Forced => &[],
-        }
+    /// Returns whether fields are taken from this manager by force because it is named.
+    pub fn takes_from_named(&self, manager: &str) -> bool {
+        matches!(self, Self::ForcedFrom(managers) if managers.iter().any(|name| name == manager))
     }
 }
 

@@ -103,9 +103,9 @@ impl Execution<'_> {
         let predicted = self.predict_apply_over(&live, object, live_membership, definition);
         if let Some(error) = self
             .conflict_error(object, &predicted.conflicts)
-            .filter(|error| !self.conflicts_only_with_former_owners(error, live_membership))
+            .filter(|error| !self.takes_all_fields_in_conflict(error, live_membership))
         {
-            let error = self.leave_out_former_owners_unless_alone(error, live_membership);
+            let error = self.leave_out_taken_fields_unless_alone(error, live_membership);
             let message = explain_conflict(&error, object, &live);
             return Prediction {
                 predicted: Some(live.clone()),

@@ -65,11 +65,11 @@ impl Execution<'_> {
             .await?;
         let object = with_live.as_ref().map_or(object, |with_live| &with_live.object);
         match self.server.send(self.apply_request(object, None)).await {
-            Err(error) if self.conflicts_only_with_former_owners(&error, live_membership) => {
+            Err(error) if self.takes_all_fields_in_conflict(&error, live_membership) => {
                 self.server.send(self.forced_apply_request(object, None)).await
             }
             answer => {
-                answer.map_err(|error| self.leave_out_former_owners_unless_alone(error, live_membership))
+                answer.map_err(|error| self.leave_out_taken_fields_unless_alone(error, live_membership))
             }
         }
     }

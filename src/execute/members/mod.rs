@@ -7,6 +7,7 @@ pub mod apply_as_read;
 pub mod apply_with_live_fields;
 mod exported_fields;
 mod former_membership;
+pub mod managers_to_take_from;
 pub mod message_of_conflict;
 pub mod message_of_invalid_object;
 pub mod message_of_rejected_manifest;

@@ -1,15 +1,12 @@
-//! The request that applies a member, and the fields that it takes from other managers.
-
-use std::collections::BTreeSet;
+//! The request that applies a member. `managers_to_take_from` says whose fields it takes.
 
 use http::StatusCode;
 use serde_json::json;
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply, Status, StatusCause};
-use crate::compare::ownership::{CLIENT_SIDE_APPLY, KUBECTL_FIELD_MANAGER};
+use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
+use crate::compare::ownership::KUBECTL_FIELD_MANAGER;
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
-use crate::model::applyset::PART_OF_LABEL;
 use crate::model::object::Object;
 use crate::model::write_settings::{Conflicts, DryRun};
 use crate::plan::{LiveMembership, Seen};
@@ -17,37 +14,6 @@ use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
 /// The query parameter of an apply that takes fields of other managers.
 pub const FORCE: (&str, &str) = ("force", "true");
-
-/// The managers from which a run takes fields of an object.
-#[derive(Default)]
-struct FormerOwners {
-    /// Managers whose fields move to our manager before the apply: client-side apply, unless the object is in another
-    /// set, and the former tool of a set that is taken over.
-    migrated: BTreeSet<String>,
-    /// Managers whose fields are taken by force.
-    forced: BTreeSet<String>,
-    /// Whether the part-of label is taken by force, whoever owns it.
-    takes_label: bool,
-}
-
-impl FormerOwners {
-    /// The part-of label is never taken because of its manager: another set that uses this manager may hold the object.
-    fn is_forced(&self, cause: &StatusCause) -> bool {
-        if cause.field == path_of_part_of_label() {
-            return self.takes_label;
-        }
-        cause.manager().is_some_and(|name| self.forced.contains(&name))
-    }
-
-    fn is_migrated(&self, cause: &StatusCause) -> bool {
-        cause.field != path_of_part_of_label()
-            && cause.manager().is_some_and(|name| self.migrated.contains(&name))
-    }
-
-    fn has(&self, cause: &StatusCause) -> bool {
-        self.is_forced(cause) || self.is_migrated(cause)
-    }
-}
 
 impl Execution<'_> {
     /// Sends the apply of a member. If it conflicts only with managers from which this run takes fields, some of them
@@ -62,7 +28,7 @@ impl Execution<'_> {
             Err(error) if self.has_to_force(&error, live_membership) => error,
             answer => {
                 return answer
-                    .map_err(|error| self.leave_out_former_owners_unless_alone(error, live_membership));
+                    .map_err(|error| self.leave_out_taken_fields_unless_alone(error, live_membership));
             }
         };
         let attempts = error.earlier_attempts;
@@ -130,101 +96,6 @@ impl Execution<'_> {
             DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
         }
     }
-
-    /// Returns whether all fields in conflict belong to managers from which this run takes fields.
-    pub fn conflicts_only_with_former_owners(
-        &self,
-        error: &ApiError,
-        live_membership: &LiveMembership,
-    ) -> bool {
-        let former = self.former_owners(error, live_membership);
-        conflicts_only_with(error, |cause| former.has(cause))
-    }
-
-    /// Returns whether this run takes all fields in conflict, and some of them by force.
-    fn has_to_force(&self, error: &ApiError, live_membership: &LiveMembership) -> bool {
-        self.conflicts_only_with_former_owners(error, live_membership)
-            && !self.is_resolved_by_migration(error, live_membership)
-    }
-
-    /// Returns whether all fields in conflict belong to managers whose fields move to our manager.
-    pub(super) fn is_resolved_by_migration(
-        &self,
-        error: &ApiError,
-        live_membership: &LiveMembership,
-    ) -> bool {
-        let former = self.former_owners(error, live_membership);
-        conflicts_only_with(error, |cause| {
-            former.is_migrated(cause) && !former.is_forced(cause)
-        })
-    }
-
-    /// Returns the error without the conflicts about fields that this run takes, unless there are no others.
-    pub fn leave_out_former_owners_unless_alone(
-        &self,
-        mut error: ApiError,
-        live_membership: &LiveMembership,
-    ) -> ApiError {
-        let former = self.former_owners(&error, live_membership);
-        leave_out_conflicts_unless_all_taken(&mut error, |cause| former.has(cause));
-        error
-    }
-
-    /// Returns the managers from which this run takes fields. `error` is the answer to an apply without force.
-    ///
-    /// From an object of another set, the run takes the part-of label and all fields of these managers: those that have
-    /// applied the label, since that set has applied the object through them; our own manager, if it owns the label;
-    /// and client-side apply. A manager that has only updated the label, as `kubectl label` does, keeps its other
-    /// fields.
-    fn former_owners(&self, error: &ApiError, live_membership: &LiveMembership) -> FormerOwners {
-        let mut former = FormerOwners::default();
-        former
-            .forced
-            .extend(self.writing.conflicts.named_managers().iter().cloned());
-        match live_membership {
-            LiveMembership::OfAnotherSet { .. } => {
-                let causes = error.status().into_iter().flat_map(Status::field_conflicts);
-                let appliers = causes.filter(|cause| {
-                    let is_ours = cause.manager().as_deref() == Some(&*self.writing.field_manager);
-                    cause.field == path_of_part_of_label() && (cause.is_applied_by_owner() || is_ours)
-                });
-                former.forced.extend(appliers.filter_map(StatusCause::manager));
-                // Forced, and not migrated: the fields of client-side apply move only once the object is in this set.
-                former.forced.insert(CLIENT_SIDE_APPLY.to_owned());
-                former.takes_label = true;
-            }
-            LiveMembership::Member { .. } => {
-                former.migrated.insert(CLIENT_SIDE_APPLY.to_owned());
-                former.migrated.extend(self.writing.former_manager.clone());
-            }
-            LiveMembership::NotAMember | LiveMembership::Terminating => {
-                former.migrated.insert(CLIENT_SIDE_APPLY.to_owned());
-            }
-        }
-        former
-    }
-}
-
-/// Returns whether the error is about fields in conflict, and each of them `is_taken`.
-pub fn conflicts_only_with(error: &ApiError, is_taken: impl Fn(&StatusCause) -> bool) -> bool {
-    error
-        .status()
-        .is_some_and(|status| status.is_field_conflict() && status.field_conflicts().all(is_taken))
-}
-
-/// Removes the conflicts of an error that are `is_taken`, unless there are no others.
-pub fn leave_out_conflicts_unless_all_taken(error: &mut ApiError, is_taken: impl Fn(&StatusCause) -> bool) {
-    if !conflicts_only_with(error, &is_taken)
-        && let Some(status) = error.status_mut()
-    {
-        let causes = &mut status.details.causes;
-        causes.retain(|cause| !cause.is_field_conflict() || !is_taken(cause));
-    }
-}
-
-/// Returns the path of the part-of label, in the syntax of the server.
-fn path_of_part_of_label() -> String {
-    format!(".metadata.labels.{PART_OF_LABEL}")
 }
 
 /// Returns the object with the precondition that the live one is unchanged. A UID in the manifest stays, so that the

@@ -12,9 +12,10 @@ use crate::event::{Event, Sink};
 use crate::execute::members::apply_with_live_fields::{
     ApplyWithLiveFields, is_field_conflict_after_change, read_live_metadata_or_object,
 };
-use crate::execute::members::send_apply::{
-    FORCE, conflicts_only_with, is_version_conflict, leave_out_conflicts_unless_all_taken, with_preconditions,
+use crate::execute::members::managers_to_take_from::{
+    conflicts_only_with, leave_out_conflicts_unless_all_taken,
 };
+use crate::execute::members::send_apply::{FORCE, is_version_conflict, with_preconditions};
 use crate::manifest::desired::DesiredObject;
 use crate::model::object::Object;
 use crate::model::set::ParentObject;
@@ -149,8 +150,9 @@ impl ParentWriting<'_> {
     }
 
     fn takes_field(&self, cause: &StatusCause) -> bool {
-        let named = self.writing.conflicts.named_managers();
-        cause.manager().is_some_and(|manager| named.contains(&manager))
+        cause
+            .manager()
+            .is_some_and(|manager| self.writing.conflicts.takes_from_named(&manager))
     }
 
     pub fn leave_out_taken_fields(&self, mut error: ApiError) -> ApiError {
