@@ -16,11 +16,11 @@ use crate::plan::{LiveMembership, Proposal, Recreate, permissions};
 use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines, manifest_file_text};
 use crate::session;
 use crate::session::command_run::CommandRun;
-use crate::session::export::{ExportSource, PlannedChanges};
-use crate::session::manifest_files;
+use crate::session::export_members::{ExportSource, PlannedChanges};
 use crate::session::plan_and_write::{Script, SetToWrite};
 use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
+use crate::session::write_exported_files;
 use crate::settings::{self, ApplyOptions};
 
 /// Runs `apply`.
@@ -30,8 +30,8 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     }
     let options = ApplyOptions::new(arguments, shared)?;
     if let Some(file) = &options.undo_out {
-        manifest_files::check_file_can_be_created(UNDO_OUT, file)?;
-        manifest_files::check_not_among_manifests(UNDO_OUT, file, &options.sources, options.recursion)?;
+        write_exported_files::check_file_can_be_created(UNDO_OUT, file)?;
+        write_exported_files::check_not_among_manifests(UNDO_OUT, file, &options.sources, options.recursion)?;
     }
     let run = begin_run(arguments, shared, &options);
     run_script(run, &options, shared, None).await
@@ -88,7 +88,7 @@ async fn run_saved_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) ->
     let plan = saved_plan::read(file)?;
     let options = ApplyOptions::from_plan(&plan, arguments, shared)?;
     if let Some(file) = &options.undo_out {
-        manifest_files::check_file_can_be_created(UNDO_OUT, file)?;
+        write_exported_files::check_file_can_be_created(UNDO_OUT, file)?;
     }
     let mut run = begin_run(arguments, shared, &options);
     // If the run ends early, the cluster differs from the plan, so the same plan cannot be applied again.
@@ -115,7 +115,7 @@ impl Script for ApplyScript<'_> {
     ) -> Result<Option<Prepared>, Error> {
         // After an outdated plan, the set is exported again.
         if let Some(file) = self.options.undo_out.as_ref().filter(|_| self.has_undo_file) {
-            manifest_files::remove_file(UNDO_OUT, file)?;
+            write_exported_files::remove_file(UNDO_OUT, file)?;
             self.has_undo_file = false;
         }
         let prepared = match self.saved {
@@ -237,7 +237,7 @@ async fn build_undo_text(prepared: &Prepared, shared: &GlobalFlags) -> Result<St
     });
     let left_out: Vec<String> = lost_references.chain(exported.left_out).collect();
     let (tooling, manager) = (&named.set.tooling, &writing.field_manager);
-    let mut flags = manifest_files::apply_flags(tooling, manager, &manifests, &shared.connection);
+    let mut flags = write_exported_files::apply_flags(tooling, manager, &manifests, &shared.connection);
     // What this run recreates differs in fields that no update can change back either.
     if let Recreate::Kinds(kinds) = &prepared.policy.recreate {
         let recreatable: BTreeSet<&GroupKind> =
@@ -257,7 +257,7 @@ async fn build_undo_text(prepared: &Prepared, shared: &GlobalFlags) -> Result<St
 
 /// Writes the file of `--undo-out`, and reports how to use it.
 fn write_undo_file(file: &Path, manifests: &str, run: &mut CommandRun) -> Result<(), Error> {
-    manifest_files::write_new_private_file(UNDO_OUT, file, manifests)?;
+    write_exported_files::write_new_private_file(UNDO_OUT, file, manifests)?;
     let written = format!(
         "wrote {}; its first lines say how to undo this run",
         file.display()

@@ -9,10 +9,10 @@ use crate::model::set::Set;
 use crate::model::text::{counted, shell_word};
 use crate::read::found_set::{self, FoundSet, Visibility};
 use crate::report::{self, Device, Format, ManifestText, Style, manifest_file_text};
-use crate::session::export::{ExportSource, PlannedChanges};
-use crate::session::manifest_files;
+use crate::session::export_members::{ExportSource, PlannedChanges};
 use crate::session::set_to_show::{ExistingSet, SetAndPlace, read_existing_set};
 use crate::session::signals::{listen, run_unless_interrupted};
+use crate::session::write_exported_files;
 use crate::settings::{self, SetReference};
 
 /// Runs `export`.
@@ -26,7 +26,7 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
                 "omit -o, or print the manifests without --out",
             ));
         }
-        manifest_files::check_directory_has_no_manifests(directory)?;
+        write_exported_files::check_directory_has_no_manifests(directory)?;
     }
     let exported = run_unless_interrupted(&listen(), read_and_export(&reference, arguments, shared)).await?;
     let SetExport {
@@ -51,7 +51,7 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
         );
         return Ok(Exit::Done);
     }
-    manifest_files::write_directory(directory, &manifests)?;
+    write_exported_files::write_directory(directory, &manifests)?;
     let directory = shell_word(&directory.to_string_lossy());
     let command = format!(
         "kubectl applyset apply {} -f {directory}{flags}",
@@ -136,7 +136,7 @@ async fn read_and_export(
     });
     Ok(SetExport {
         set,
-        flags: manifest_files::apply_flags(tooling, manager, &exported.manifests, &shared.connection),
+        flags: write_exported_files::apply_flags(tooling, manager, &exported.manifests, &shared.connection),
         left_out: running.chain(exported.left_out).collect(),
         manifests: exported.manifests,
     })

@@ -4,9 +4,9 @@
 pub mod changes;
 pub mod diff;
 pub mod drift;
-pub mod exported;
 mod field_paths;
 pub mod ignore;
+pub mod manifest_from_live_object;
 pub mod nulls_and_pruned_fields;
 pub mod ownership;
 pub mod prediction;

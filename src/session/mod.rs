@@ -6,8 +6,7 @@
 pub mod adopt_move_disband;
 pub mod command_run;
 pub mod connect;
-pub mod export;
-pub mod manifest_files;
+pub mod export_members;
 pub mod other_runs;
 pub mod permissions;
 pub mod plan_and_write;
@@ -16,3 +15,4 @@ pub mod prompt;
 pub mod set_to_show;
 pub mod signals;
 pub mod time_limit;
+pub mod write_exported_files;

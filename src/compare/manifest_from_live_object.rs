@@ -1,6 +1,6 @@
 //! The manifest of a live member, as its set has last applied it.
 //!
-//! Like client-go's extract functions, it takes the fields that the field manager owns. `session/export` decides what
+//! Like client-go's extract functions, it takes the fields that the field manager owns. `session/export_members` decides what
 //! is exported, and how, and which objects an autoscaler scales.
 
 use serde_json::{Value, json};

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::compare::changes::CrdVersion;
-use crate::compare::exported::{Exported, ExportedFields, export, export_before_deletion, export_live};
+use crate::compare::manifest_from_live_object::{
+    Exported, ExportedFields, export, export_before_deletion, export_live,
+};
 use crate::compare::ownership::{ReplicasPath, needs_definition_for_owned_fields};
 use crate::error::Error;
 use crate::manifest::desired::DesiredObject;
