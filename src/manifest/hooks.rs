@@ -1,6 +1,9 @@
 //! Hooks of Helm and Argo CD: manifests that a tool creates at one moment of a release, and that
 //! are not members of a set.
 //!
+//! The weights by which Helm orders its hooks, and the sync waves of Argo CD, are not read:
+//! `desired/ignored_order_annotations` warns of them.
+//!
 //! `helm template` prints hooks among the ordinary objects. Right after reading, [`Manifests`] separates them, so that
 //! no later stage can take a hook for a member. By default, a run with hooks is refused; docs/guides/hooks.md has the
 //! values of `--hooks`.

@@ -8,6 +8,7 @@ mod dependencies;
 mod digest;
 mod empty_values;
 mod error;
+mod ignored_order_annotations;
 mod resolve;
 mod string_data;
 

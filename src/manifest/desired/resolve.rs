@@ -7,7 +7,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::error::{InvalidObject, to_error, unknown_kind_message};
-use super::{Desired, DesiredObject, MEMBER_VERBS, dependencies, empty_values, string_data};
+use super::{
+    Desired, DesiredObject, MEMBER_VERBS, dependencies, empty_values, ignored_order_annotations, string_data,
+};
 use crate::cluster::discovery::{Discovery, KeptReason, MissingKind, ResourceLookup};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Naming, Position};
@@ -67,7 +69,9 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
     desired.warnings = resolver.warnings;
     desired
         .warnings
-        .extend(dependencies::order_annotations_warning(&desired.members));
+        .extend(ignored_order_annotations::order_annotations_warning(
+            &desired.members,
+        ));
     Ok(desired)
 }
 
