@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, deletes_volume_data, dependencies,
+    Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, apply_steps, deletes_volume_data,
 };
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::{Desired, DesiredObject, kind_defined_by_crd, must_exist_before_parent};
@@ -71,8 +71,8 @@ pub(super) fn divide_desired_members(
         }
     }
     AppliedAndUnchanged {
-        prerequisites: dependencies::sort_into_steps(desired, prerequisites),
-        waves: dependencies::sort_into_steps(desired, applies),
+        prerequisites: apply_steps::sort_into_steps(desired, prerequisites),
+        waves: apply_steps::sort_into_steps(desired, applies),
         unchanged,
     }
 }

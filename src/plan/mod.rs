@@ -7,6 +7,7 @@ mod adopt_move_disband;
 mod applied_and_unchanged;
 mod apply_graph;
 mod apply_order_of_kinds;
+mod apply_steps;
 mod autoscalers;
 mod consent;
 mod containers;

@@ -4,7 +4,7 @@
 //! [`resolve`] finds the faults of manifests for which discovery is needed, such as unknown kinds. `plan` decides if
 //! objects may be taken or pruned.
 
-mod dependencies;
+mod dependency_graph;
 mod digest;
 mod empty_values;
 mod error;
@@ -15,7 +15,7 @@ mod string_data;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use dependencies::{
+pub use dependency_graph::{
     build_dependency_graph_if_annotated, kind_defined_by_crd, must_exist_before_parent, role_of_binding,
 };
 pub use digest::digest_without_secret_values;

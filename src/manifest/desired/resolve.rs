@@ -7,9 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::error::{InvalidObject, to_error, unknown_kind_message};
-use super::{
-    Desired, DesiredObject, MEMBER_VERBS, dependencies, empty_values, ignored_order_annotations, string_data,
-};
+use super::ignored_order_annotations::order_annotations_warning;
+use super::{Desired, DesiredObject, MEMBER_VERBS, dependency_graph, empty_values, string_data};
 use crate::cluster::discovery::{Discovery, KeptReason, MissingKind, ResourceLookup};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Naming, Position};
@@ -59,9 +58,9 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
         }
     }
     if invalid_objects.is_empty() {
-        invalid_objects = dependencies::find_misordered_prerequisites(&desired, context.parent);
-        invalid_objects.extend(dependencies::find_dependency_of_parent(&desired));
-        invalid_objects.extend(dependencies::find_cycle_error(&desired));
+        invalid_objects = dependency_graph::find_misordered_prerequisites(&desired, context.parent);
+        invalid_objects.extend(dependency_graph::find_dependency_of_parent(&desired));
+        invalid_objects.extend(dependency_graph::find_cycle_error(&desired));
     }
     if !invalid_objects.is_empty() {
         return Err(to_error(invalid_objects));
@@ -69,9 +68,7 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
     desired.warnings = resolver.warnings;
     desired
         .warnings
-        .extend(ignored_order_annotations::order_annotations_warning(
-            &desired.members,
-        ));
+        .extend(order_annotations_warning(&desired.members));
     Ok(desired)
 }
 
@@ -155,7 +152,7 @@ impl<'a> Resolver<'a> {
         };
         let mut depends_on;
         if key == *self.context.parent {
-            depends_on = dependencies::parse_depends_on_annotation(&key, &metadata).map_err(invalid)?;
+            depends_on = dependency_graph::parse_depends_on_annotation(&key, &metadata).map_err(invalid)?;
             if remove_applyset_metadata(&mut metadata) {
                 self.warnings.push(format!(
                     "{position}: ApplySet labels and annotations of {key} in the manifest are ignored; apply writes them"
@@ -163,7 +160,7 @@ impl<'a> Resolver<'a> {
             }
         } else {
             refuse_applyset_keys(&key, &metadata).map_err(invalid)?;
-            depends_on = dependencies::parse_depends_on_annotation(&key, &metadata).map_err(invalid)?;
+            depends_on = dependency_graph::parse_depends_on_annotation(&key, &metadata).map_err(invalid)?;
             // The parent exists before any member is applied, so the dependency is always met.
             depends_on.retain(|dependency| dependency != self.context.parent);
             add_part_of_label(&mut metadata, self.context.set_id);
