@@ -9,7 +9,7 @@ use super::set_summary::{UNKNOWN, format_age};
 use super::{ErrorDocument, Listing, SetDocument};
 use crate::error::Error;
 use crate::model::history_annotation::{Run, RunOperation, RunResult};
-use crate::report::layout::tables::format_table;
+use crate::report::layout::align_columns::format_table;
 use crate::report::style::Style;
 
 /// The document of `history`.

@@ -7,7 +7,7 @@ use super::{ErrorDocument, Listing};
 use crate::cluster::discovery::Discovery;
 use crate::error::Error;
 use crate::read::found_set::{FoundSet, Visibility};
-use crate::report::layout::tables::format_table;
+use crate::report::layout::align_columns::format_table;
 use crate::report::style::{Format, Style};
 
 /// The document of `list`.

@@ -15,7 +15,7 @@ use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::read::MemberState;
 use crate::read::found_set::{FoundSet, Visibility};
-use crate::report::layout::tables::align_columns;
+use crate::report::layout::align_columns::align_columns;
 use crate::report::reporter::Reporter;
 use crate::report::style::{Format, Style, Verbosity};
 

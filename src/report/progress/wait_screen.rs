@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::compare::status::State;
 use crate::event::{Awaited, Operation, Subject, WaitStatus};
 use crate::model::identity::ObjectKey;
+use crate::report::layout::align_columns::format_table;
 use crate::report::layout::paint::fit;
-use crate::report::layout::tables::format_table;
 use crate::report::progress::WIDTH_OF_INTERRUPT;
 
 /// The hint below the objects.

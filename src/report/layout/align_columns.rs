@@ -1,4 +1,5 @@
-//! Tables in the style of kubectl, with columns that fit into a terminal.
+//! Aligns the columns of tables in the style of kubectl, so that they fit into a terminal. What is in the tables is decided
+//! in `documents/`.
 
 use super::paint::{cut_middle, fit};
 use crate::model::text::escape_as_one_line;
