@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::error::InvalidObject;
+use super::invalid_objects_by_kind::InvalidObject;
 use super::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
 use crate::model::depends_on::{self, DEPENDS_ON};

@@ -7,8 +7,9 @@
 mod dependency_graph;
 mod digest;
 mod empty_values;
-mod error;
 mod ignored_order_annotations;
+mod invalid_objects_by_kind;
+mod refuse_second_definition;
 mod resolve;
 mod string_data;
 

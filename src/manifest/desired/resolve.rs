@@ -1,13 +1,13 @@
 //! Gives every manifest its resource and its namespace, and finds the faults for which discovery is needed.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::error::{InvalidObject, to_error, unknown_kind_message};
 use super::ignored_order_annotations::order_annotations_warning;
+use super::invalid_objects_by_kind::{InvalidObject, to_error, unknown_kind_message};
+use super::refuse_second_definition::refuse_second_definition;
 use super::{Desired, DesiredObject, MEMBER_VERBS, dependency_graph, empty_values, string_data};
 use crate::cluster::discovery::{Discovery, KeptReason, MissingKind, ResourceLookup};
 use crate::error::{Error, ErrorKind};
@@ -141,7 +141,7 @@ impl<'a> Resolver<'a> {
             namespace,
             name: manifest.name,
         };
-        self.refuse_second_definition(&key, &position).map_err(invalid)?;
+        refuse_second_definition(&mut self.positions, &key, &position).map_err(invalid)?;
         let object = empty_values::remove_empty_values(&manifest.gvk, manifest.object);
         let object = string_data::move_string_data(&manifest.gvk, object);
         let mut metadata = object.metadata();
@@ -183,23 +183,6 @@ impl<'a> Resolver<'a> {
         let resource = Arc::new(find_member_resource(manifest, self.context.discovery)?);
         self.resources.insert(manifest.gvk.clone(), Arc::clone(&resource));
         Ok(resource)
-    }
-
-    /// Checks that no earlier manifest defines the object.
-    fn refuse_second_definition(&mut self, key: &ObjectKey, position: &Position) -> Result<(), Message> {
-        let first = match self.positions.entry(key.clone()) {
-            Entry::Vacant(entry) => {
-                entry.insert(position.clone());
-                return Ok(());
-            }
-            Entry::Occupied(entry) => entry.into_mut(),
-        };
-        let hint = if first.is_same_place(position) {
-            "name this file once with -f, or write the object once on this line"
-        } else {
-            "remove one of the two"
-        };
-        Err(Message::new(format!("{key} is defined twice: first at {first}")).with_hint(hint))
     }
 }
 

@@ -1,4 +1,5 @@
-//! The error about manifests that cannot become objects of this cluster.
+//! The error about manifests that cannot become objects of this cluster: one message for each object, or for each kind
+//! if all objects of the kind have the same problem. `resolve` finds the problems.
 
 use std::collections::BTreeMap;
 
