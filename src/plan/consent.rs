@@ -67,10 +67,10 @@ impl Proposal {
     }
 
     /// Returns whether the consent to `shown` covers this proposal: both are the same, or this one does less.
-    fn is_within(&self, shown: &Self) -> bool {
+    fn is_covered_by(&self, shown: &Self) -> bool {
         self.refusals
             .iter()
-            .all(|refusal| refusal.is_within_any_of(&shown.refusals))
+            .all(|refusal| refusal.is_covered_by_consent_to(&shown.refusals))
             && self
                 .uids_and_unlisted_resources
                 .is_subset(&shown.uids_and_unlisted_resources)
@@ -107,7 +107,7 @@ impl Consent {
                 self.remaining_refusals(proposal).is_empty()
                     && proposal.applies == ProposedApplies::NeedNoConsent
             }
-            Self::To(shown) => proposal.is_within(shown),
+            Self::To(shown) => proposal.is_covered_by(shown),
         }
     }
 

@@ -51,7 +51,7 @@ impl ParentJudgement {
     /// Returns the status, unless the parent has to be taken over and the refusal is not among the `accepted` ones.
     pub fn into_status_if_accepted(self, accepted: &[Refusal]) -> Result<ParentStatus, Vec<Refusal>> {
         match self.take_over {
-            Some(refusal) if !refusal.is_within_any_of(accepted) => Err(vec![refusal]),
+            Some(refusal) if !refusal.is_covered_by_consent_to(accepted) => Err(vec![refusal]),
             Some(_) | None => Ok(self.status),
         }
     }

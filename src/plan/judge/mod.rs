@@ -386,7 +386,7 @@ impl<'a> Judge<'a> {
     /// Returns whether the user has confirmed this loss, or a larger one of the same object.
     fn is_confirmed_loss(&self, refusal: &Refusal) -> bool {
         let accepted = refusal.object().and_then(|object| self.accepted.get(object));
-        accepted.is_some_and(|shown| refusal.is_within_any_of(shown.iter()))
+        accepted.is_some_and(|shown| refusal.is_covered_by_consent_to(shown.iter()))
     }
 
     /// Returns the reason to keep a namespace or CRD that is about to be deleted and contains `contents_now`: objects

@@ -1,8 +1,8 @@
 //! Refusals: the reasons for which a run stops before its first write. `hint` has the hint for each refusal.
 
+mod covered_by_consent;
 mod find;
 mod hint;
-mod is_within;
 mod messages;
 
 use std::collections::{BTreeMap, BTreeSet};

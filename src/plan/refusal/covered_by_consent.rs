@@ -5,15 +5,15 @@ use std::mem::discriminant;
 use super::Refusal;
 
 impl Refusal {
-    /// Returns whether the consent to one of the `shown` refusals covers this refusal.
-    pub fn is_within_any_of<'r>(&self, shown: impl IntoIterator<Item = &'r Self>) -> bool {
-        shown.into_iter().any(|shown| self.is_within(shown))
+    /// Returns whether the consent to one of the `agreed` refusals covers this refusal.
+    pub fn is_covered_by_consent_to<'r>(&self, agreed: impl IntoIterator<Item = &'r Self>) -> bool {
+        agreed.into_iter().any(|agreed| self.is_covered_by(agreed))
     }
 
-    /// Returns whether the consent to `shown` covers this refusal: both are the same, or this one is about a smaller
+    /// Returns whether the consent to `agreed` covers this refusal: both are the same, or this one is about a smaller
     /// loss of the same object.
-    pub fn is_within(&self, shown: &Self) -> bool {
-        match (self, shown) {
+    fn is_covered_by(&self, agreed: &Self) -> bool {
+        match (self, agreed) {
             (
                 Self::HoldsOthers {
                     container,
@@ -22,31 +22,31 @@ impl Refusal {
                     ..
                 },
                 Self::HoldsOthers {
-                    container: shown_container,
-                    uids: shown_uids,
-                    unknown: shown_unknown,
+                    container: agreed_container,
+                    uids: agreed_uids,
+                    unknown: agreed_unknown,
                     ..
                 },
             ) => {
-                container == shown_container
-                    && uids.is_subset(shown_uids)
-                    && are_among(unknown, shown_unknown)
+                container == agreed_container
+                    && uids.is_subset(agreed_uids)
+                    && are_among(unknown, agreed_unknown)
             }
             (
                 Self::OwnsDependents { object, uids, .. },
                 Self::OwnsDependents {
-                    object: shown_object,
-                    uids: shown_uids,
+                    object: agreed_object,
+                    uids: agreed_uids,
                     ..
                 },
-            ) => object == shown_object && uids.is_subset(shown_uids),
+            ) => object == agreed_object && uids.is_subset(agreed_uids),
             (
                 Self::RepairsParent { parent, changes },
                 Self::RepairsParent {
-                    parent: shown_parent,
-                    changes: shown_changes,
+                    parent: agreed_parent,
+                    changes: agreed_changes,
                 },
-            ) => parent == shown_parent && are_among(changes, shown_changes),
+            ) => parent == agreed_parent && are_among(changes, agreed_changes),
             // A proposal has the UIDs of the objects that these refusals are about, and compares them.
             (
                 Self::EmptyManifests { .. }
@@ -55,8 +55,8 @@ impl Refusal {
                 | Self::DisbandsSet { .. }
                 | Self::ReachesOutside { .. },
                 _,
-            ) => discriminant(self) == discriminant(shown),
-            _ => self == shown,
+            ) => discriminant(self) == discriminant(agreed),
+            _ => self == agreed,
         }
     }
 }
@@ -92,10 +92,10 @@ mod tests {
             parent: key("Secret", "web"),
             changes: changes.iter().map(|&change| change.to_owned()).collect(),
         };
-        assert!(repairs(&["x"]).is_within(&repairs(&["x", "y"])));
-        assert!(!repairs(&["x", "z"]).is_within(&repairs(&["x", "y"])));
-        let shown = holds("b", &["x", "y"], &["pods"]);
-        for (refusal, is_within) in [
+        assert!(repairs(&["x"]).is_covered_by(&repairs(&["x", "y"])));
+        assert!(!repairs(&["x", "z"]).is_covered_by(&repairs(&["x", "y"])));
+        let agreed = holds("b", &["x", "y"], &["pods"]);
+        for (refusal, is_covered) in [
             (holds("b", &["x", "y"], &["pods"]), true),
             (holds("b", &["y"], &[]), true),
             (holds("b", &["x", "z"], &[]), false),
@@ -103,7 +103,7 @@ mod tests {
             (holds("c", &["x"], &[]), false),
             (storage("x"), false),
         ] {
-            assert_eq!(refusal.is_within(&shown), is_within, "{refusal}");
+            assert_eq!(refusal.is_covered_by(&agreed), is_covered, "{refusal}");
         }
         let owns = |uid: &str| Refusal::OwnsDependents {
             object: key("ConfigMap", "owner"),
@@ -111,8 +111,8 @@ mod tests {
             uids: [uid.to_owned()].into(),
             keep_annotations: BTreeMap::new(),
         };
-        assert!(owns("x").is_within(&owns("x")) && !owns("x").is_within(&owns("z")));
-        assert!(storage("x").is_within(&storage("x")));
-        assert!(!storage("x").is_within(&storage("y")));
+        assert!(owns("x").is_covered_by(&owns("x")) && !owns("x").is_covered_by(&owns("z")));
+        assert!(storage("x").is_covered_by(&storage("x")));
+        assert!(!storage("x").is_covered_by(&storage("y")));
     }
 }
