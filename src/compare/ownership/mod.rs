@@ -7,7 +7,7 @@ mod managed_fields;
 mod migration;
 mod owned_fields;
 mod owners_of_invalid_fields;
-mod replicas;
+mod replicas_dropped_by_apply;
 mod unusable_versions;
 
 pub use applyset_metadata::add_live_applyset_metadata;
@@ -25,7 +25,7 @@ pub use owned_fields::{
     manifest_owned_by, needs_definition_for_owned_fields,
 };
 pub use owners_of_invalid_fields::owners_if_only_others;
-pub use replicas::{ReplicasPath, dropped_replicas};
+pub use replicas_dropped_by_apply::{ReplicasPath, dropped_replicas};
 pub use unusable_versions::{managed_fields_with_usable_versions, may_have_unusable_version};
 
 use crate::model::applyset::Tooling;

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join;
 
-use super::autoscalers::ScaledMembers;
 use super::comparison::{Compared, ComparisonInputs};
+use super::read_autoscalers::ScaledMembers;
 use super::scope::ScopedSet;
-use super::{ClusterState, NotesAndWarnings, ReadSettings, autoscalers, comparison, dependencies, scope};
+use super::{
+    ClusterState, NotesAndWarnings, ReadSettings, comparison, dependencies, read_autoscalers, scope,
+};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
@@ -48,11 +50,11 @@ pub(super) async fn read(
     let former_owners = comparison::former_owners(named, inputs);
     if policy.take_ownership == Risk::Allowed {
         let scaled = &mut compared.scaled;
-        autoscalers::add_replicas_of_objects(&cluster.server, desired, &others, &former_owners, scaled)
+        read_autoscalers::add_replicas_of_objects(&cluster.server, desired, &others, &former_owners, scaled)
             .await?;
     }
     if let Some(base) = base {
-        let scaled = autoscalers::find_replicas_dropped_by_base(
+        let scaled = read_autoscalers::find_replicas_dropped_by_base(
             &cluster.server,
             (desired, base),
             &compared,
@@ -220,7 +222,8 @@ async fn leave_replicas_to_autoscalers(
 ) -> Result<(), Error> {
     if !compared.scaled.is_empty() {
         let leaving = plan::find_autoscalers_gone_after_run(set, desired, &compared.members, policy);
-        autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
+        read_autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports)
+            .await?;
         compared.use_comparisons_that_ignore_replicas();
     }
     replace_fields_left_to_autoscalers(desired, &compared.scaled);
@@ -240,7 +243,7 @@ async fn leave_replicas_of_base_to_autoscalers(
     if !scaled.is_empty() {
         let leaving = plan::find_autoscalers_gone_after_run(set, base, members, policy);
         let mut reports = NotesAndWarnings::default();
-        autoscalers::retain_autoscaled(cluster, base, &leaving, &mut scaled, &mut reports).await?;
+        read_autoscalers::retain_autoscaled(cluster, base, &leaving, &mut scaled, &mut reports).await?;
     }
     replace_fields_left_to_autoscalers(base, &scaled);
     Ok(())

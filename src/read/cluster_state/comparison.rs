@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::autoscalers::{DroppedReplicas, ScaledMembers};
 use super::definitions_to_compare::read_definitions_to_compare;
+use super::read_autoscalers::{DroppedReplicas, ScaledMembers};
 use super::{ReadSettings, WithLiveFields, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, CrdVersion, Reason, Verdict};

@@ -4,7 +4,6 @@
 //! prunes would also delete. All commands that write find the members of a parent in this way alone;
 //! the rules on the way are those of `plan`.
 
-mod autoscalers;
 mod before_apply;
 mod before_delete;
 mod comparison;
@@ -12,6 +11,7 @@ mod definitions_to_compare;
 mod dependencies;
 mod judge_parent;
 mod namespaces_of_run;
+mod read_autoscalers;
 mod scope;
 
 use std::collections::{BTreeMap, BTreeSet};

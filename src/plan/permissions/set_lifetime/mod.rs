@@ -153,7 +153,9 @@ fn needed_to_list_autoscalers(desired: &Desired, discovery: &Discovery) -> BTree
     for member in &desired.members {
         if member.resource.scale == Subresource::Listed
             && !known.contains_key(&member.key)
-            && ReplicasPath::default().value_in(&member.object.value()).is_none()
+            && ReplicasPath::spec_replicas()
+                .value_in(&member.object.value())
+                .is_none()
         {
             namespaces.insert(member.key.namespace.as_deref());
         }

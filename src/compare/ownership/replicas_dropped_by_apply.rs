@@ -1,4 +1,5 @@
-//! The ownership of the number of replicas, which autoscalers write through the subresource `scale`.
+//! The number of replicas that an apply would drop, which autoscalers write through the subresource `scale`. Which kinds
+//! are autoscalers, and what they target, is in `plan/autoscaler_kinds`; `read_autoscalers` looks for them.
 //!
 //! If the field leaves a manifest and no other manager owns it, server-side apply removes the field, and the server
 //! fills in the default: one replica.
@@ -16,12 +17,6 @@ use crate::model::pointer::Pointer;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicasPath(Vec<String>);
 
-impl Default for ReplicasPath {
-    fn default() -> Self {
-        Self(vec!["spec".to_owned(), "replicas".to_owned()])
-    }
-}
-
 impl fmt::Display for ReplicasPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join("."))
@@ -29,8 +24,13 @@ impl fmt::Display for ReplicasPath {
 }
 
 impl ReplicasPath {
-    /// Returns the path in a version of a CRD (`specReplicasPath`); the default without a CRD. The API
-    /// server accepts only names of fields separated by dots.
+    /// Returns `spec.replicas`, the path in built-in kinds.
+    pub fn spec_replicas() -> Self {
+        Self(vec!["spec".to_owned(), "replicas".to_owned()])
+    }
+
+    /// Returns the path in a version of a CRD (`specReplicasPath`); `spec.replicas` without a CRD. The API server accepts
+    /// only names of fields separated by dots.
     pub fn from_definition(custom_resource_definition: Option<&Value>, version: &str) -> Self {
         let path = custom_resource_definition.and_then(|definition| {
             definition
@@ -48,7 +48,7 @@ impl ReplicasPath {
             .map(str::to_owned)
             .collect();
         if names.is_empty() {
-            Self::default()
+            Self::spec_replicas()
         } else {
             Self(names)
         }
@@ -145,7 +145,7 @@ mod tests {
             (vec![ours(), entry(CLIENT_SIDE_APPLY, "Update", "")], dropped()),
             (vec![entry("applyset", "Update", "")], None),
         ];
-        let path = ReplicasPath::default();
+        let path = ReplicasPath::spec_replicas();
         for (entries, expected) in table {
             let live = live(&entries);
             let without = dropped_replicas(&json!({"spec": {}}), &live, &path, &FORMER);

@@ -1,4 +1,4 @@
-//! The autoscalers of objects whose number of replicas was removed from the manifest.
+//! The kinds of autoscalers, and what they target: objects whose number of replicas was removed from the manifest.
 //!
 //! While an autoscaler targets the object, the number is an ignored field. If no autoscaler does, the number is removed
 //! from the object, and the server fills in the default. If autoscalers cannot be listed, the number is kept: a wrong
@@ -243,7 +243,7 @@ mod tests {
             namespace: Some("shop".to_owned()),
             name: "web".to_owned(),
         };
-        let path = ReplicasPath::default();
+        let path = ReplicasPath::spec_replicas();
         let warning = |group: &str, value: u32| {
             removed_replicas_warning(&"web.yaml:3", &key(group), &path, &json!(value))
         };
