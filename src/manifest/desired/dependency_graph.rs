@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::invalid_objects_by_kind::InvalidObject;
 use super::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
+use crate::model::containers::Containers;
 use crate::model::depends_on::{self, DEPENDS_ON};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::Message;
@@ -79,7 +80,7 @@ pub(super) fn find_dependency_of_parent(desired: &Desired) -> Option<InvalidObje
 pub fn must_exist_before_parent(object: &DesiredObject, parent: &ParentIdentity) -> bool {
     let key = &object.key;
     let is_parent_namespace =
-        key.group_kind == GroupKind::new("", "Namespace") && Some(&key.name) == parent.namespace.as_ref();
+        key.group_kind == GroupKind::for_namespaces() && Some(&key.name) == parent.namespace.as_ref();
     is_parent_namespace || kind_defined_by_crd(object).as_ref() == Some(&parent.group_kind)
 }
 
@@ -126,11 +127,7 @@ pub fn build_dependency_graph_if_annotated(
         .collect();
     let mut graph = DependencyGraph::new(members.iter().map(wave));
     for (index, member) in members.iter().enumerate() {
-        let namespace = member.key.namespace.as_ref().map(|namespace| ObjectKey {
-            group_kind: GroupKind::new("", "Namespace"),
-            namespace: None,
-            name: namespace.clone(),
-        });
+        let namespace = member.key.namespace.as_deref().map(Containers::namespace_key);
         let dependencies = member
             .depends_on
             .iter()
