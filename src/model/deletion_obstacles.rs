@@ -1,5 +1,4 @@
-//! What the deletion of an object waits for, and the words for it. `compare/status` has words of its own for the health
-//! of an object that is being deleted.
+//! What the deletion of an object waits for, and the words for it.
 
 use serde_json::Value;
 

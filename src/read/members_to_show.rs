@@ -13,10 +13,9 @@ use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
 use super::list_collections::list_collections;
 use super::list_visible::{ListOptions, list_visible};
 use crate::compare::ownership;
-use crate::compare::status::{self, OthersOfKind, Readiness, State, StatusRules, Surroundings};
+use crate::compare::status::{self, OthersOfKind, Readiness, StatusRules, Surroundings};
 use crate::error::Error;
 use crate::model::applyset::PART_OF_LABEL;
-use crate::model::deletion_obstacles::join_obstacles_after;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
@@ -181,14 +180,9 @@ impl MemberState {
             };
             rules.judge(object, &live.key.group_kind, around)
         };
-        let mut readiness = judge(OthersOfKind::Silent);
-        if readiness.state == State::Terminating && !live.waits_for.is_empty() {
-            let obstacles = join_obstacles_after(", waiting: ", &live.waits_for);
-            readiness.reason = format!("it is being deleted{obstacles}");
-        }
         let created = object.pointer("/metadata/creationTimestamp");
         Self {
-            readiness,
+            readiness: judge(OthersOfKind::Silent),
             created: created.and_then(Value::as_str).map(str::to_owned),
             if_others_report: (!status::has_status(object)).then(|| judge(OthersOfKind::Report)),
             group_kind: live.key.group_kind.clone(),

@@ -26,6 +26,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::model::deletion_obstacles::{join_obstacles_after, list_deletion_obstacles};
 use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
 use object::{ObjectView, in_progress_if_too_few};
@@ -314,16 +315,8 @@ impl StatusRules {
 
 fn judge_deletion(object: ObjectView) -> Option<Readiness> {
     object.text("/metadata/deletionTimestamp")?;
-    let finalizers = object.array("/metadata/finalizers");
-    let finalizers: Vec<&str> = finalizers.iter().filter_map(Value::as_str).collect();
-    let reason = match finalizers.as_slice() {
-        [] => "it is being deleted".to_owned(),
-        [finalizer] => format!("it is being deleted, waiting for the finalizer {finalizer}"),
-        several => format!(
-            "it is being deleted, waiting for the finalizers {}",
-            several.join(", ")
-        ),
-    };
+    let obstacles = join_obstacles_after(", waiting: ", &list_deletion_obstacles(object.0));
+    let reason = format!("it is being deleted{obstacles}");
     Some(Readiness::new(State::Terminating, reason))
 }
 
