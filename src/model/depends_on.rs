@@ -1,19 +1,23 @@
 //! The annotation by which an object names the objects that it depends on, in the syntax of cli-utils
 //! (`sigs.k8s.io/cli-utils/pkg/object/dependson`).
+//!
+//! The value is a comma-separated list of references: `group/Kind/name` for an object of the cluster, and
+//! `group/namespaces/namespace/Kind/name` for one in a namespace. The core group is the empty string:
+//! `/namespaces/shop/Secret/login`.
 
 use std::collections::BTreeMap;
 
 use super::identity::{GroupKind, ObjectKey};
 
-/// The key of the annotation; its value is a comma-separated list of references.
+/// The key of the annotation.
 pub const DEPENDS_ON: &str = "config.kubernetes.io/depends-on";
 
-/// A reference that does not follow the syntax of [`parse`].
+/// A reference that has neither of the two forms (see the module).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a reference to an object")]
 pub struct MalformedReference(pub String);
 
-/// The objects that a live object depends on, according to its annotation.
+/// The references of one annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Dependencies {
     /// The objects of all valid references, each once.
@@ -23,7 +27,7 @@ pub struct Dependencies {
 }
 
 impl Dependencies {
-    /// Returns whether the object has no depends-on annotation, or an empty one.
+    /// Returns whether the object has no depends-on annotation. An empty annotation is a malformed reference.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.fault.is_none()
     }
@@ -53,12 +57,11 @@ impl Dependencies {
     }
 }
 
-/// Parses the value of the annotation: references that are separated by commas. A repeated reference is returned once.
+/// Parses the value of the annotation. A repeated reference is returned once.
 ///
 /// # Errors
 ///
-/// Returns the first reference that is neither `group/Kind/name` nor `group/namespaces/namespace/Kind/name`. The core
-/// group is the empty string: `/namespaces/shop/Secret/login`.
+/// Returns the first malformed reference.
 pub fn parse(text: &str) -> Result<Vec<ObjectKey>, MalformedReference> {
     let Dependencies { objects, fault } = Dependencies::from_text(text);
     fault.map_or(Ok(objects), Err)
@@ -80,12 +83,12 @@ fn parse_reference(reference: &str) -> Option<ObjectKey> {
     })
 }
 
-/// Returns whether the text may be a segment of a request's path.
+/// Returns whether the text may be a segment of a request's path. The key becomes part of a request URL, so characters
+/// that would change the URL are refused.
 fn may_be_path_segment(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && !text.contains(is_forbidden_in_path)
 }
 
-/// Returns whether the character must not be in a name that becomes a segment of a request's path.
 fn is_forbidden_in_path(character: char) -> bool {
     character.is_whitespace() || character.is_control() || matches!(character, '%' | '?' | '#')
 }
@@ -144,14 +147,12 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_in_the_annotation_of_a_live_object_leaves_its_valid_references() {
-        let parse = |text| Dependencies::from_annotations(&BTreeMap::from([(DEPENDS_ON, text)]));
-        assert_eq!(
-            Dependencies::from_annotations(&BTreeMap::new()),
-            Dependencies::default()
-        );
-        assert_eq!(parse("/Namespace/shop").objects.len(), 1);
-        let faulty = parse("/Namespace/shop,what");
+    fn a_malformed_reference_of_a_live_object_leaves_the_valid_ones() {
+        let read = |text| Dependencies::from_annotations(&BTreeMap::from([(DEPENDS_ON, text)]));
+        assert!(Dependencies::from_annotations(&BTreeMap::new()).is_empty());
+        assert!(!read("").is_empty());
+        assert_eq!(read("/Namespace/shop").objects.len(), 1);
+        let faulty = read("/Namespace/shop,what");
         assert_eq!(faulty.objects, [key("", "Namespace", None, "shop")]);
         assert_eq!(faulty.fault, Some(MalformedReference("what".to_owned())));
     }
