@@ -19,28 +19,28 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 
-/// Lists the collections of `places`, `concurrency` at a time, and reduces each object with `reduce`.
+/// Lists the collections of `places`, `concurrency` at a time, and keeps of each object what `pick` returns.
 ///
 /// A list over all namespaces also shows objects of namespaces that are not in `places`. These may be numerous, so they
-/// are dropped while the page is read, and `reduce` does not get them.
+/// are dropped while the page is read, and `pick` does not get them.
 pub async fn list_collections<T>(
     server: &ApiServer,
     places: &ListTargets,
     selector: &Selector,
     concurrency: usize,
-    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+    pick: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<T>, (ListTarget, ListError)> {
     let reach = places.cheapest_reach();
-    let reduce = |item: &Value, resource: &Arc<Resource>| {
+    let pick = |item: &Value, resource: &Arc<Resource>| {
         let is_inside = places.includes_namespace_of_item(resource, item);
-        is_inside.then(|| reduce(item, resource)).flatten()
+        is_inside.then(|| pick(item, resource)).flatten()
     };
     match list_all_or_fail(
         server,
         places.each_collection(reach),
         selector,
         concurrency,
-        &reduce,
+        &pick,
     )
     .await
     {
@@ -52,7 +52,7 @@ pub async fn list_collections<T>(
                 places.each_collection(Reach::Namespace),
                 selector,
                 concurrency,
-                &reduce,
+                &pick,
             )
             .await
         }
@@ -66,11 +66,11 @@ async fn list_all_or_fail<T>(
     lists: Vec<ListTarget>,
     selector: &Selector,
     concurrency: usize,
-    reduce: &impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+    pick: &impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<T>, (ListTarget, ListError)> {
     let mut replies = stream::iter(lists)
         .map(|place| async move {
-            let listed = list_in_served_version(server, &place, selector, reduce).await;
+            let listed = list_in_served_version(server, &place, selector, pick).await;
             listed.map_err(|error| (place, error))
         })
         .buffer_unordered(concurrency);
@@ -92,14 +92,14 @@ pub async fn list_in_all_namespaces<T>(
     resources: Vec<Arc<Resource>>,
     selector: &Selector,
     concurrency: usize,
-    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+    pick: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<T>, (ListTarget, ListError)> {
     let places = ListTargets {
         resources,
         ..ListTargets::default()
     };
     let lists = places.each_collection(Reach::Cluster);
-    list_all_or_fail(server, lists, selector, concurrency, &reduce).await
+    list_all_or_fail(server, lists, selector, concurrency, &pick).await
 }
 
 /// Lists the objects with the label of the set in these places, each once. The parent is left out: it is never a

@@ -51,18 +51,18 @@ pub async fn list_visible_everywhere<T>(
     resources: &[Arc<Resource>],
     fallback_namespaces: &BTreeSet<String>,
     options: ListOptions<'_>,
-    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+    pick: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> ListResults<T> {
-    let reduce = &reduce;
+    let pick = &pick;
     let mut lists = stream::iter(resources)
         .map(|resource| async move {
             let whole = ListTarget::new(resource, None);
-            let read = list_in_served_version(server, &whole, options.selector, reduce).await;
+            let read = list_in_served_version(server, &whole, options.selector, pick).await;
             let mut listed = ListResults::default();
             if read.is_err() && resource.scope == Scope::Namespaced {
                 let names = fallback_namespaces.iter();
                 let places = names.map(|namespace| ListTarget::new(resource, Some(namespace)));
-                listed = list_each(server, places.collect(), options, reduce).await;
+                listed = list_each(server, places.collect(), options, pick).await;
             }
             listed.add(whole, read);
             listed
@@ -83,19 +83,17 @@ pub async fn list_visible<T>(
     server: &ApiServer,
     places: &ListTargets,
     options: ListOptions<'_>,
-    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+    pick: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> ListResults<T> {
-    let reduce = |item: &Value, resource: &Arc<Resource>| {
+    let pick = |item: &Value, resource: &Arc<Resource>| {
         let is_inside = places.includes_namespace_of_item(resource, item);
-        is_inside.then(|| reduce(item, resource)).flatten()
+        is_inside.then(|| pick(item, resource)).flatten()
     };
     match places.cheapest_reach() {
         Reach::Cluster => {
-            list_visible_everywhere(server, &places.resources, &places.namespaces, options, reduce).await
+            list_visible_everywhere(server, &places.resources, &places.namespaces, options, pick).await
         }
-        Reach::Namespace => {
-            list_each(server, places.each_collection(Reach::Namespace), options, reduce).await
-        }
+        Reach::Namespace => list_each(server, places.each_collection(Reach::Namespace), options, pick).await,
     }
 }
 
@@ -126,13 +124,13 @@ async fn list_each<T>(
     server: &ApiServer,
     places: Vec<ListTarget>,
     options: ListOptions<'_>,
-    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+    pick: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> ListResults<T> {
-    let reduce = &reduce;
+    let pick = &pick;
     let mut looks = stream::iter(places)
         .map(|place| async move {
             (
-                list_in_served_version(server, &place, options.selector, reduce).await,
+                list_in_served_version(server, &place, options.selector, pick).await,
                 place,
             )
         })

@@ -52,7 +52,7 @@ pub async fn add_visible_members_to_sets(
     warnings: &mut Vec<String>,
 ) {
     let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
-    add_visible_members_reduced_by(
+    add_visible_members_with(
         cluster,
         sets,
         (&selector, &Live::from_object),
@@ -62,7 +62,7 @@ pub async fn add_visible_members_to_sets(
     .await;
 }
 
-/// The selector of members, and the function that reduces each of them.
+/// The selector of members, and the function that picks what is kept of each.
 type Look<'a> = (&'a Selector, &'a dyn Fn(&Value, &Arc<Resource>) -> Option<Live>);
 
 /// Finds the members of one set that the user may list, like [`add_visible_members_to_sets`], but as whole objects.
@@ -75,19 +75,19 @@ pub async fn add_members_and_visit_each(
     see: impl Fn(&Value, &Live),
 ) {
     let selector = Selector::for_members(&set.id, WHOLE_OBJECTS);
-    let reduce = |item: &Value, resource: &Arc<Resource>| {
+    let pick = |item: &Value, resource: &Arc<Resource>| {
         let live = Live::from_object(item, resource)?;
         see(item, &live);
         Some(live)
     };
     let sets = slice::from_mut(set);
-    add_visible_members_reduced_by(cluster, sets, (&selector, &reduce), concurrency, warnings).await;
+    add_visible_members_with(cluster, sets, (&selector, &pick), concurrency, warnings).await;
 }
 
-async fn add_visible_members_reduced_by(
+async fn add_visible_members_with(
     cluster: &Cluster,
     sets: &mut [FoundSet],
-    (selector, reduce): Look<'_>,
+    (selector, pick): Look<'_>,
     concurrency: usize,
     warnings: &mut Vec<String>,
 ) {
@@ -95,7 +95,7 @@ async fn add_visible_members_reduced_by(
     let options = ListOptions::new(selector, concurrency);
     let ids = collect_ids(sets);
     let look = list_visible(&cluster.server, &places, options, |item, resource| {
-        keep_if_member_of(reduce(item, resource)?, &ids)
+        keep_if_member_of(pick(item, resource)?, &ids)
     })
     .await;
     let unread: Vec<ListTarget> = look.unread.iter().map(|(place, _)| place.clone()).collect();

@@ -42,17 +42,17 @@ pub(super) enum Missing {
     Version,
 }
 
-/// Lists one collection in the version in which the server serves it now; a kind that is gone has no objects. `reduce`
+/// Lists one collection in the version in which the server serves it now; a kind that is gone has no objects. `pick`
 /// gets the resource with the version in which the objects were read.
 pub async fn list_in_served_version<T>(
     server: &ApiServer,
     ListTarget { resource, namespace }: &ListTarget,
     selector: &Selector,
-    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+    pick: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<T>, ListError> {
     let read = async |resource: &Arc<Resource>| {
-        let reduce = |item: &Value| reduce(item, resource);
-        list(server, resource, namespace.as_deref(), selector, reduce).await
+        let pick = |item: &Value| pick(item, resource);
+        list(server, resource, namespace.as_deref(), selector, pick).await
     };
     // Lists again at once: if a proxy has cut off the body of an answer, another 404 looks like this, too.
     for _ in 0..2 {

@@ -16,16 +16,16 @@ use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 
-/// Reads the metadata of each of the objects `wanted`, `concurrency` at a time, and reduces it with `reduce`. Returns
-/// the results in the order of `wanted`, with `None` for an object that does not exist. An answer about another object
-/// is an error.
+/// Reads the metadata of each of the objects `wanted`, `concurrency` at a time, and keeps of it what `pick` returns.
+/// The results have the order of `wanted`, with `None` for an object that does not exist. An answer about another
+/// object is an error.
 pub async fn read_metadata_of_each<T>(
     server: &ApiServer,
     wanted: &[(ObjectKey, Arc<Resource>)],
     concurrency: usize,
-    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+    pick: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<Option<T>>, (ObjectKey, ApiError)> {
-    let reduce = &reduce;
+    let pick = &pick;
     let reads = wanted.iter().map(async |(key, resource)| {
         if resource.origin == Origin::NotYetServed {
             return Ok(None);
@@ -33,7 +33,7 @@ pub async fn read_metadata_of_each<T>(
         let object = read(server, key, resource, METADATA)
             .await
             .map_err(|error| (key.clone(), error))?;
-        Ok(object.and_then(|object| reduce(&object, resource)))
+        Ok(object.and_then(|object| pick(&object, resource)))
     });
     stream::iter(reads).buffered(concurrency).try_collect().await
 }

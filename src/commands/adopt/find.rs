@@ -137,7 +137,7 @@ pub(super) async fn find_labeled(
         labels: labels.to_owned(),
         accept: read::METADATA_LIST,
     };
-    let reduce = |object: &Value, resource: &Arc<Resource>| {
+    let pick = |object: &Value, resource: &Arc<Resource>| {
         Some(selection.to_candidate(object, Live::from_object(object, resource)?))
     };
     let server = &cluster.server;
@@ -146,9 +146,9 @@ pub(super) async fn find_labeled(
             resources,
             namespaces: namespace.into_iter().collect(),
         };
-        read::list_collections(server, &targets, &selector, concurrency, reduce).await
+        read::list_collections(server, &targets, &selector, concurrency, pick).await
     } else {
-        read::list_in_all_namespaces(server, resources, &selector, concurrency, reduce).await
+        read::list_in_all_namespaces(server, resources, &selector, concurrency, pick).await
     };
     let mut candidates = listed.map_err(|failure| read::failed_selection(failure, Some(labels)))?;
     candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));

@@ -1,8 +1,8 @@
 //! One paged LIST, read to its end or not at all.
 //!
-//! The caller chooses the collection, and reduces each item to what it keeps.
+//! The caller chooses the collection, and picks what is kept of each item.
 
-mod page;
+mod parse_page;
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
-use page::parse_page;
+use parse_page::parse_page;
 
 /// Limit of objects in the first page: the default of client-go's pager.
 const FIRST_PAGE: usize = 500;
@@ -159,25 +159,25 @@ impl ListError {
     }
 }
 
-/// Reads the collection of `resource` in `namespace`, or in the whole cluster for `None`. Reduces each item with
-/// `reduce`, and leaves out items for which that returns `None`.
+/// Reads the collection of `resource` in `namespace`, or in the whole cluster for `None`. Keeps of each item
+/// what `pick` returns, and nothing if that is `None`.
 pub(super) async fn list<T>(
     server: &ApiServer,
     resource: &Resource,
     namespace: Option<&str>,
     selector: &Selector,
-    mut reduce: impl FnMut(&Value) -> Option<T>,
+    mut pick: impl FnMut(&Value) -> Option<T>,
 ) -> Result<Vec<T>, ListError> {
     let path = resource.path(namespace, None);
     let mut fault = None;
-    let mut reduce = |item: &Value| {
+    let mut pick = |item: &Value| {
         fault = fault.or_else(|| find_fault(item, resource, namespace));
-        reduce(item)
+        pick(item)
     };
     let mut max_page_items = LATER_PAGES;
     for _ in 0..MOST_STARTS {
-        let Some(found) =
-            read_pages_unless_expired(server, &path, selector, &mut max_page_items, &mut reduce).await?
+        let Some(picked) =
+            read_pages_unless_expired(server, &path, selector, &mut max_page_items, &mut pick).await?
         else {
             continue;
         };
@@ -185,7 +185,7 @@ pub(super) async fn list<T>(
         // the run might drop its kind or namespace from the record.
         return match fault {
             Some(fault) => Err(invalid_list(path, fault)),
-            None => Ok(found),
+            None => Ok(picked),
         };
     }
     Err(ListError::KeepsExpiring { path })
@@ -243,9 +243,9 @@ async fn read_pages_unless_expired<T>(
     path: &str,
     selector: &Selector,
     max_page_items: &mut usize,
-    reduce: &mut impl FnMut(&Value) -> Option<T>,
+    pick: &mut impl FnMut(&Value) -> Option<T>,
 ) -> Result<Option<Vec<T>>, ListError> {
-    let mut found = Vec::new();
+    let mut picked = Vec::new();
     let mut token: Option<String> = None;
     let mut limit = FIRST_PAGE.min(*max_page_items);
     for _ in 0..MOST_PAGES {
@@ -261,15 +261,15 @@ async fn read_pages_unless_expired<T>(
             Err(error) => return Err(error.into()),
         };
         let mut items = 0;
-        let page = parse_page(&reply.body, &mut found, |item| {
+        let page = parse_page(&reply.body, &mut picked, |item| {
             items += 1;
-            reduce(item)
+            pick(item)
         })
         .map_err(|error| unreadable_page(path, &error))?;
         limit = limit_for_next_page(limit, reply.body.len(), items, *max_page_items);
         let next = page.continue_token.filter(|next| !next.is_empty());
         if next.is_none() {
-            return Ok(Some(found));
+            return Ok(Some(picked));
         }
         // The server would send the same page again and again.
         if next == token {

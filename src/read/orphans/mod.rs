@@ -143,12 +143,12 @@ async fn list_labeled_where_allowed<T>(
     kinds: &[Arc<Resource>],
     namespaces: &BTreeSet<String>,
     concurrency: usize,
-    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+    pick: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<(Vec<T>, Vec<ListTarget>), Error> {
     let selector = Selector::for_members(&named.set.id, METADATA_LIST);
     let options = ListOptions::new(&selector, concurrency);
     let ListResults { found, unread } =
-        list_visible_everywhere(server, kinds, namespaces, options, reduce).await;
+        list_visible_everywhere(server, kinds, namespaces, options, pick).await;
     let (forbidden, failed): (Vec<_>, Vec<_>) =
         unread.into_iter().partition(|(_, error)| error.is_forbidden());
     match failed.into_iter().next() {

@@ -121,7 +121,7 @@ impl Inspection<'_> {
         kinds: &[Arc<Resource>],
         namespace: Option<&str>,
         selector: &str,
-        reduce: impl Fn(&Value, &Arc<Resource>) -> Option<LiveParent>,
+        pick: impl Fn(&Value, &Arc<Resource>) -> Option<LiveParent>,
     ) -> ListResults<LiveParent> {
         let selector = metadata_selector(selector);
         let options = ListOptions {
@@ -131,13 +131,13 @@ impl Inspection<'_> {
         };
         let server = &self.cluster.server;
         match namespace {
-            None => read::list_visible_everywhere(server, kinds, &BTreeSet::new(), options, reduce).await,
+            None => read::list_visible_everywhere(server, kinds, &BTreeSet::new(), options, pick).await,
             Some(namespace) => {
                 let targets = ListTargets {
                     resources: kinds.to_vec(),
                     namespaces: BTreeSet::from([namespace.to_owned()]),
                 };
-                read::list_visible(server, &targets, options, reduce).await
+                read::list_visible(server, &targets, options, pick).await
             }
         }
     }

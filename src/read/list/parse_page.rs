@@ -16,8 +16,8 @@ pub(super) struct PageMetadata {
 
 /// Reads a page item by item, so that memory holds only one item at a time as a JSON value.
 struct PageSeed<'p, T, F> {
-    reduce: &'p mut F,
-    found: &'p mut Vec<T>,
+    pick: &'p mut F,
+    picked: &'p mut Vec<T>,
 }
 
 impl<'de, T, F: FnMut(&Value) -> Option<T>> DeserializeSeed<'de> for PageSeed<'_, T, F> {
@@ -36,7 +36,7 @@ impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for PageSeed<'_, T, F> 
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<PageMetadata, A::Error> {
-        let Self { reduce, found } = self;
+        let Self { pick, picked } = self;
         let mut metadata = PageMetadata::default();
         let mut has_items = false;
         while let Some(field) = access.next_key::<Cow<'_, str>>()? {
@@ -44,13 +44,15 @@ impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for PageSeed<'_, T, F> 
                 "metadata" => metadata = access.next_value()?,
                 "items" => {
                     has_items = true;
-                    access.next_value_seed(ItemsSeed { reduce, found })?;
+                    access.next_value_seed(ItemsSeed { pick, picked })?;
                 }
                 _ => {
                     access.next_value::<IgnoredAny>()?;
                 }
             }
         }
+        // Without `items`, it is no list, but for example a `Status` that a proxy sends with code 200. Read as an empty
+        // list, it would make all objects seem deleted.
         if has_items {
             Ok(metadata)
         } else {
@@ -61,8 +63,8 @@ impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for PageSeed<'_, T, F> 
 
 /// Reads the items of a page. `null`, which Go writes for a nil slice, counts as no items.
 struct ItemsSeed<'p, T, F> {
-    reduce: &'p mut F,
-    found: &'p mut Vec<T>,
+    pick: &'p mut F,
+    picked: &'p mut Vec<T>,
 }
 
 impl<'de, T, F: FnMut(&Value) -> Option<T>> DeserializeSeed<'de> for ItemsSeed<'_, T, F> {
@@ -86,21 +88,21 @@ impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for ItemsSeed<'_, T, F>
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
         while let Some(item) = access.next_element::<Value>()? {
-            self.found.extend((self.reduce)(&item));
+            self.picked.extend((self.pick)(&item));
         }
         Ok(())
     }
 }
 
-/// Reads one page, reduces each item with `reduce`, and adds the results to `found`.
+/// Reads one page, and adds to `picked` what `pick` returns for each item.
 pub(super) fn parse_page<T>(
     body: &[u8],
-    found: &mut Vec<T>,
-    mut reduce: impl FnMut(&Value) -> Option<T>,
+    picked: &mut Vec<T>,
+    mut pick: impl FnMut(&Value) -> Option<T>,
 ) -> serde_json::Result<PageMetadata> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let reduce = &mut reduce;
-    let metadata = PageSeed { reduce, found }.deserialize(&mut deserializer)?;
+    let pick = &mut pick;
+    let metadata = PageSeed { pick, picked }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(metadata)
 }
