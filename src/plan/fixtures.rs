@@ -1,4 +1,6 @@
 //! Test data: a set, its policy and its members.
+//!
+//! `kind_dot_group` is a kind of the core group (`Secret`), or a kind and its group (`Deployment.apps`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use crate::model::set::Set;
 use crate::model::user_annotations::PruneOrder;
 use crate::model::write_settings::Hooks;
 
-/// The set of the Secret `web` in namespace `shop`.
+/// A set whose parent is the Secret `web` in namespace `shop`.
 pub fn set() -> Set {
     let parent = ParentIdentity {
         group_kind: GroupKind::new("", "Secret"),
@@ -50,9 +52,9 @@ pub fn policy() -> Policy {
     }
 }
 
-/// A resource of the core group, or of the group behind the dot of `kind`.
-pub fn resource(kind: &str, scope: Scope) -> Arc<Resource> {
-    let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
+/// A resource that can be listed, patched and deleted.
+pub fn resource(kind_dot_group: &str, scope: Scope) -> Arc<Resource> {
+    let (kind, group) = kind_dot_group.split_once('.').unwrap_or((kind_dot_group, ""));
     Arc::new(Resource {
         verbs: ["list", "patch", "delete"].map(str::to_owned).to_vec(),
         ..Resource::with_regular_names(group, "v1", kind, scope)
@@ -72,11 +74,11 @@ fn scope(namespace: Option<&str>) -> Scope {
 }
 
 /// A member of [`set`] that this program applied.
-pub fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
-    let resource = resource(kind, scope(namespace));
+pub fn live(kind_dot_group: &str, namespace: Option<&str>, name: &str) -> Live {
+    let resource = resource(kind_dot_group, scope(namespace));
     Live {
         key: key(&resource, namespace, name),
-        uid: format!("uid-of-{kind}-{}-{name}", namespace.unwrap_or_default()),
+        uid: format!("uid-of-{kind_dot_group}-{}-{name}", namespace.unwrap_or_default()),
         resource,
         resource_version: "1".to_owned(),
         presence: Presence::Present,
@@ -96,8 +98,8 @@ pub fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
 }
 
 /// An object of the manifests.
-pub fn desired(kind: &str, namespace: Option<&str>, name: &str) -> DesiredObject {
-    let resource = resource(kind, scope(namespace));
+pub fn desired(kind_dot_group: &str, namespace: Option<&str>, name: &str) -> DesiredObject {
+    let resource = resource(kind_dot_group, scope(namespace));
     DesiredObject {
         key: key(&resource, namespace, name),
         object: Object::from(&json!({"metadata": {"name": name}})),
