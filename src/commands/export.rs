@@ -123,7 +123,7 @@ async fn read_and_export(
         cluster: &cluster,
         set: &set,
         parent_resource: &named.resource,
-        places: &found_set::determine_scope_of_sets(slice::from_ref(&found), &cluster.discovery),
+        places: &found_set::determine_places_of_sets(slice::from_ref(&found), &cluster.discovery),
         field_manager: manager,
         concurrency: usize::from(shared.concurrency),
     }

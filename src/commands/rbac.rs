@@ -123,7 +123,7 @@ async fn read_past_and_record_writers(
     };
     let mut sets = [FoundSet::new(named.set.parent.clone(), &parent.object)];
     cluster.judge_missing_kinds_without_waiting(&sets).await;
-    let places = found_set::determine_scope_of_sets(&sets, &cluster.discovery);
+    let places = found_set::determine_places_of_sets(&sets, &cluster.discovery);
     let record = sets[0].recorded();
     let undiscovered =
         record.map(|record| recorded_kinds::find_undiscovered(&record.kinds, &cluster.discovery));

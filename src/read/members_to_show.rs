@@ -28,7 +28,7 @@ pub async fn add_members_to_sets(
     sets: &mut [FoundSet],
     concurrency: usize,
 ) -> Result<(), Error> {
-    let places = found_set::determine_scope_of_sets(sets, &cluster.discovery);
+    let places = found_set::determine_places_of_sets(sets, &cluster.discovery);
     let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
     let ids = collect_ids(sets);
     let found = list_collections(
@@ -91,7 +91,7 @@ async fn add_visible_members_with(
     concurrency: usize,
     warnings: &mut Vec<String>,
 ) {
-    let places = found_set::determine_scope_of_sets(sets, &cluster.discovery);
+    let places = found_set::determine_places_of_sets(sets, &cluster.discovery);
     let options = ListOptions::new(selector, concurrency);
     let ids = collect_ids(sets);
     let look = list_visible(&cluster.server, &places, options, |item, resource| {

@@ -140,7 +140,7 @@ impl FoundSet {
             return Visibility::Whole;
         }
         let collections =
-            determine_scope_of_sets(slice::from_ref(self), discovery).each_collection(Reach::Namespace);
+            determine_places_of_sets(slice::from_ref(self), discovery).each_collection(Reach::Namespace);
         if self.members.is_empty() && self.unread.len() == collections.len() {
             Visibility::Nothing
         } else {
@@ -155,7 +155,7 @@ impl FoundSet {
 }
 
 /// Returns the collections that may hold the members of these sets.
-pub fn determine_scope_of_sets(sets: &[FoundSet], discovery: &Discovery) -> ListTargets {
+pub fn determine_places_of_sets(sets: &[FoundSet], discovery: &Discovery) -> ListTargets {
     let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
     let mut namespaces = BTreeSet::new();
     for set in sets {
@@ -210,7 +210,7 @@ pub fn assign_members(
             |live| live,
             |key| kinds.contains(&key.group_kind),
         );
-        let own = determine_scope_of_sets(slice::from_ref(set), discovery).each_collection(Reach::Namespace);
+        let own = determine_places_of_sets(slice::from_ref(set), discovery).each_collection(Reach::Namespace);
         set.unread = own.into_iter().filter(|place| unread.contains(place)).collect();
     }
 }

@@ -145,7 +145,7 @@ pub(super) fn plan_repair(set: &ExaminedSet, context: CheckContext<'_>) -> Resul
         resource: Arc::clone(&parent.live.resource),
         parent: parent.object.clone(),
         recorded,
-        places: found_set::determine_scope_of_sets(slice::from_ref(&set.found), discovery),
+        places: found_set::determine_places_of_sets(slice::from_ref(&set.found), discovery),
         record,
         removals,
         ended: ended.iter().map(|run| run.id.clone()).collect(),

@@ -250,7 +250,7 @@ impl Inspection<'_> {
     /// listed in the recorded namespaces and in that of the run.
     async fn find_members(&mut self, labels: &str, sets: &[ExaminedSet]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
-        let mut namespaces = found_set::determine_scope_of_sets(&founds, &self.cluster.discovery).namespaces;
+        let mut namespaces = found_set::determine_places_of_sets(&founds, &self.cluster.discovery).namespaces;
         namespaces.insert(self.cluster.namespace.clone());
         let selector = metadata_selector(labels);
         if self.style.verbosity == Verbosity::Verbose {
@@ -340,7 +340,7 @@ impl Inspection<'_> {
     /// Finds objects in the scope of the sets that were applied as members, and have lost the label.
     async fn find_members_that_lost_label(&mut self, sets: &[ExaminedSet]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
-        let targets = found_set::determine_scope_of_sets(&founds, &self.cluster.discovery);
+        let targets = found_set::determine_places_of_sets(&founds, &self.cluster.discovery);
         let manager = &self.options.field_manager;
         let results =
             read::list_lost_members(&self.cluster.server, &targets, manager, self.concurrency).await;
