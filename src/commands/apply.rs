@@ -244,7 +244,7 @@ async fn build_undo_text(prepared: &Prepared, shared: &GlobalFlags) -> Result<St
             changes.recreatable.iter().map(|key| &key.group_kind).collect();
         let kinds: Vec<&GroupKind> = kinds.iter().filter(|kind| recreatable.contains(kind)).collect();
         if !kinds.is_empty() {
-            flags.extend([" ", &recreate_flag(kinds)]);
+            flags.push(recreate_flag(kinds));
         }
     }
     Ok(manifest_file_text(

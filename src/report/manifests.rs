@@ -68,15 +68,12 @@ impl ManifestText {
 /// objects that are `left_out`, then a document for each manifest.
 pub fn manifest_file_text(
     set: &ObjectKey,
-    flags: &str,
+    flags: &[String],
     left_out: &[String],
     manifests: &[ManifestText],
 ) -> String {
     let purpose = format!("The objects of the set {set}, as they were last applied.");
-    let command = format!(
-        "Apply them with: kubectl applyset apply {} -f FILE{flags}",
-        set.shell_arguments()
-    );
+    let command = format!("Apply them with: {}", apply_command(set, "FILE", flags));
     let mut heading = vec![purpose, command];
     if manifests.is_empty() {
         heading.push("There were none: add --allow-prune-all.".to_owned());
@@ -87,6 +84,13 @@ pub fn manifest_file_text(
         file.extend(["---\n", &manifest.document()]);
     }
     file
+}
+
+/// Returns the command that applies exported manifests. `file` is one word of a shell.
+pub fn apply_command(set: &ObjectKey, file: &str, flags: &[String]) -> String {
+    let mut command = format!("kubectl applyset apply {} -f {file}", set.shell_arguments());
+    command.extend(flags.iter().flat_map(|flag| [" ", flag]));
+    command
 }
 
 fn comment_line(text: &str) -> String {
@@ -222,7 +226,7 @@ mod tests {
             vec!["one\ntwo: 3".to_owned()],
         );
         let set = live("Secret", Some("shop"), "web").key;
-        let file = manifest_file_text(&set, "", &["a\nb".to_owned()], &[text]);
+        let file = manifest_file_text(&set, &[], &["a\nb".to_owned()], &[text]);
         let documents: Vec<Value> = kubernetes_yaml::documents(&file)
             .map(|document| document.expect("a document").to_value())
             .collect();

@@ -33,7 +33,7 @@ pub use documents::view::ViewDocument;
 pub use documents::{ContextAndServer, RunEnd, SetDocument};
 use documents::{Envelope, Listing};
 use kyaml::kyaml;
-pub use manifests::{ManifestText, manifest_file_text};
+pub use manifests::{ManifestText, apply_command, manifest_file_text};
 pub use markdown::BYTES_OF_COMMENT;
 pub use output::{has_lost_output, print_as_is as text};
 use output::{print_document_text, print_escaped_line, print_message};

@@ -18,36 +18,32 @@ use crate::regular_file::{directory_of, write_temporary_beside};
 use crate::report::ManifestText;
 use crate::settings::format_connection_flags_for_hints;
 
-/// Returns the flags that an apply of exported manifests needs, each with a space before it.
+/// Returns the flags that an apply of exported manifests needs.
 pub fn apply_flags(
     tooling: &Tooling,
     field_manager: &str,
     manifests: &[ManifestText],
     connection: &ConnectionFlags,
-) -> String {
+) -> Vec<String> {
     let mut objects = manifests.iter().map(|text| Object::from(&text.manifest));
-    let hooks = if objects.any(|object| Hook::from_object(&object).is_some()) {
-        " --hooks=apply"
-    } else {
-        ""
-    };
-    let connection = format_connection_flags_for_hints(connection);
-    format!(
-        "{}{hooks}{connection}",
-        field_manager_flag(tooling, field_manager)
-    )
+    let has_hooks = objects.any(|object| Hook::from_object(&object).is_some());
+    field_manager_flag(tooling, field_manager)
+        .into_iter()
+        .chain(has_hooks.then(|| "--hooks=apply".to_owned()))
+        .chain(format_connection_flags_for_hints(connection))
+        .collect()
 }
 
 /// Returns the flag that makes an apply use this field manager. `--tooling` includes the field manager of its tool, and
 /// the default needs no flag.
-fn field_manager_flag(tooling: &Tooling, field_manager: &str) -> String {
+fn field_manager_flag(tooling: &Tooling, field_manager: &str) -> Option<String> {
     let is_of_other_tool = !tooling.is_same_program(&Tooling::this_program());
     if is_of_other_tool && field_manager == member_field_manager(tooling) {
-        format!(" --tooling {}", shell_word(&tooling.to_string()))
+        Some(format!("--tooling {}", shell_word(&tooling.to_string())))
     } else if field_manager == MEMBER_FIELD_MANAGER {
-        String::new()
+        None
     } else {
-        format!(" --field-manager {}", shell_word(field_manager))
+        Some(format!("--field-manager {}", shell_word(field_manager)))
     }
 }
 

@@ -6,9 +6,9 @@ use crate::cluster::connection::{Certificates, ConnectionOptions};
 use crate::error::Error;
 use crate::model::text::shell_word;
 
-/// Returns the flags that choose the cluster and the user as they were typed, each after a space, for commands in
-/// hints. Flags with a secret (`--token`) or with a file of one (`--client-key`) are left out.
-pub fn format_connection_flags_for_hints(flags: &ConnectionFlags) -> String {
+/// Returns the flags that choose the cluster and the user as they were typed, for commands in hints. Flags with a
+/// secret (`--token`) or with a file of one (`--client-key`) are left out.
+pub fn format_connection_flags_for_hints(flags: &ConnectionFlags) -> Vec<String> {
     let options = &flags.options;
     let kubeconfig = options.kubeconfig.as_ref().map(|path| path.to_string_lossy());
     let text_flags = [
@@ -21,7 +21,7 @@ pub fn format_connection_flags_for_hints(flags: &ConnectionFlags) -> String {
     [("kubeconfig", kubeconfig)]
         .into_iter()
         .chain(text_flags.map(|(flag, value)| (flag, value.as_deref().map(Into::into))))
-        .filter_map(|(flag, value)| Some(format!(" --{flag} {}", shell_word(&value?))))
+        .filter_map(|(flag, value)| Some(format!("--{flag} {}", shell_word(&value?))))
         .collect()
 }
 
@@ -52,16 +52,16 @@ mod tests {
         let typed = |flags: &str| {
             let line = format!("kubectl-applyset export web {flags}");
             let typed = Cli::parse(line.split(' ').map(Into::into).collect()).expect("flags");
-            format_connection_flags_for_hints(&typed.shared.connection)
+            format_connection_flags_for_hints(&typed.shared.connection).join(" ")
         };
         assert_eq!(typed("-n shop --token t --request-timeout 3s"), "");
         assert_eq!(
             typed("--as ann --context a;b --kubeconfig ~/other"),
-            " --kubeconfig '~/other' --context 'a;b' --as ann"
+            "--kubeconfig '~/other' --context 'a;b' --as ann"
         );
         assert_eq!(
             typed("-s https://a --cluster b --user c"),
-            " --cluster b --user c --server https://a"
+            "--cluster b --user c --server https://a"
         );
     }
 }
