@@ -7,7 +7,7 @@ use futures_util::future::try_join3;
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::cli::GlobalFlags;
-use crate::cluster::connection::{Connection, ConnectionOptions, Login};
+use crate::cluster::connection::{Connection, ConnectionOptions, PluginPrompts};
 use crate::cluster::discovery::{self, Discovery, KindLookup};
 use crate::cluster::identity::ClusterUid;
 use crate::error::Error;
@@ -36,7 +36,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// `yaml` and `kyaml` print the UID of the cluster, so [`discover`] asks for the UID only with these formats.
 pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
     let style = settings::read_style(shared);
-    let connection = connect_with_login(shared, Login::Attended).await?;
+    let connection = connect_with_prompts(shared, PluginPrompts::AsKubeconfig).await?;
     spawn_notes_on_silence(&connection, style);
     Ok(Connection {
         uid: style.has_document().then(ClusterUid::default),
@@ -62,10 +62,13 @@ fn spawn_notes_on_silence(connection: &Connection, style: Style) {
     });
 }
 
-/// Sets the connection up; `login` says whether the user can be asked to log in.
-pub async fn connect_with_login(shared: &GlobalFlags, login: Login) -> Result<Connection, Error> {
+/// Sets the connection up; `plugin_prompts` says whether the user can be asked to log in.
+pub async fn connect_with_prompts(
+    shared: &GlobalFlags,
+    plugin_prompts: PluginPrompts,
+) -> Result<Connection, Error> {
     let options = ConnectionOptions {
-        login,
+        plugin_prompts,
         ..settings::read_connection(&shared.connection)?
     };
     set_up_connection(options, shared).await

@@ -31,7 +31,7 @@ pub fn read_connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Err
         certificates: if flags.insecure_skip_tls_verify {
             Certificates::Unverified
         } else {
-            Certificates::Verified
+            Certificates::AsKubeconfig
         },
         request_timeout: flags
             .request_timeout

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::kuberc::{Denial, PluginPolicy};
-use super::{Login, unless_empty};
+use super::{PluginPrompts, unless_empty};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::format_os_error;
 
@@ -132,11 +132,11 @@ struct ExecStatus {
 /// cluster, `config.cluster` holds it.
 pub(super) fn run(
     config: &ExecConfig,
-    login: Login,
+    prompts: PluginPrompts,
     policy: &PluginPolicy,
 ) -> Result<PluginCredentials, ExecError> {
     let command = config.command.as_deref().unwrap_or_default();
-    run_if_allowed(config, command, login, policy).map_err(|fault| ExecError {
+    run_if_allowed(config, command, prompts, policy).map_err(|fault| ExecError {
         command: command.to_owned(),
         fault,
         install_hint: config.install_hint.clone().filter(|hint| !hint.is_empty()),
@@ -146,7 +146,7 @@ pub(super) fn run(
 fn run_if_allowed(
     config: &ExecConfig,
     command: &str,
-    login: Login,
+    prompts: PluginPrompts,
     policy: &PluginPolicy,
 ) -> Result<PluginCredentials, ExecFault> {
     let version = config.api_version.as_deref().unwrap_or_default();
@@ -157,7 +157,7 @@ fn run_if_allowed(
         return Err(ExecFault::ApiVersion(version.to_owned()));
     }
     policy.check(command)?;
-    let is_interactive = login == Login::Attended
+    let is_interactive = prompts == PluginPrompts::AsKubeconfig
         && match config.interactive_mode {
             Some(ExecInteractiveMode::Never) => false,
             Some(ExecInteractiveMode::IfAvailable) | None => stdin().is_terminal(),
@@ -177,9 +177,9 @@ fn run_if_allowed(
         } else {
             Stdio::null()
         })
-        .stderr(match login {
-            Login::Attended => Stdio::inherit(),
-            Login::Silent => Stdio::null(),
+        .stderr(match prompts {
+            PluginPrompts::AsKubeconfig => Stdio::inherit(),
+            PluginPrompts::Forbidden => Stdio::null(),
         })
         .stdout(Stdio::piped())
         .spawn()
@@ -306,7 +306,7 @@ mod tests {
             install_hint: Some("brew install it".to_owned()),
             ..ExecConfig::default()
         };
-        let error = run(&config, Login::Silent, &PluginPolicy::AllowAll)
+        let error = run(&config, PluginPrompts::Forbidden, &PluginPolicy::AllowAll)
             .err()
             .expect("no such program");
         assert_eq!(
@@ -324,7 +324,7 @@ mod tests {
             ..ExecConfig::default()
         };
         let error = |config: ExecConfig| {
-            run(&config, Login::Silent, &PluginPolicy::AllowAll)
+            run(&config, PluginPrompts::Forbidden, &PluginPolicy::AllowAll)
                 .err()
                 .expect("a fault")
                 .fault

@@ -25,7 +25,7 @@ use tokio::task::spawn_blocking;
 use self::apply_flags_to_kubeconfig::ConnectionSettings;
 use self::error::{invalid_kubeconfig, unusable_credentials};
 use self::kubeconfig::{Chosen, NamesInFlags};
-pub use self::options::{Certificates, ConnectionOptions, Login};
+pub use self::options::{Certificates, ConnectionOptions, PluginPrompts};
 use crate::cluster::apiserver::{ApiServer, Credential};
 use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;
@@ -183,7 +183,7 @@ impl ConnectionOptions {
             .as_ref()
             .and_then(|exec| exec.command.as_deref());
         let policy = kuberc::read_policy(self.kuberc.as_deref(), plugin)?;
-        let credential = user_credentials::log_in(&mut config.auth_info, self.login, policy)?;
+        let credential = user_credentials::log_in(&mut config.auth_info, self.plugin_prompts, policy)?;
         config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
         Ok(Configured {
             config,
@@ -269,7 +269,7 @@ impl ConnectionOptions {
             ..Chosen::default()
         };
         let verified = Self {
-            certificates: Certificates::Verified,
+            certificates: Certificates::AsKubeconfig,
             ..self.clone()
         };
         let ConnectionSettings { cluster, user, .. } =

@@ -1,11 +1,12 @@
-//! The settings of a connection. Most are flags, which the command line reads as they are.
+//! The settings of a connection. Most fields are flags of the command line; `settings::connection` fills those that clap
+//! skips.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
-/// Settings of the connection; `None` leaves a setting to the kubeconfig.
+/// Settings of the connection. A setting that is not given is left to the kubeconfig.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConnectionOptions {
     /// Kubeconfig (default ~/.kube/config)
@@ -56,26 +57,26 @@ pub struct ConnectionOptions {
     /// Server name to expect in the certificate
     #[arg(long, global = true, value_name = "NAME")]
     pub tls_server_name: Option<String>,
-    /// `--insecure-skip-tls-verify`
+    /// `--insecure-skip-tls-verify`; parsed in `settings::connection`.
     #[arg(skip)]
     pub certificates: Certificates,
-    /// `--request-timeout`
+    /// `--request-timeout`; parsed in `settings::connection`.
     #[arg(skip)]
     pub request_timeout: Option<Duration>,
-    /// Permission for credentials plugins to prompt the user.
+    /// Not a flag: the command decides it.
     #[arg(skip)]
-    pub login: Login,
+    pub plugin_prompts: PluginPrompts,
 }
 
-/// Permission for credentials plugins to prompt the user.
+/// Whether credentials plugins may prompt the user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Login {
+pub enum PluginPrompts {
     /// As the kubeconfig says.
     #[default]
-    Attended,
+    AsKubeconfig,
     /// Plugins may not prompt, and print nothing, because the user does not expect it now (shell completion, for
     /// example).
-    Silent,
+    Forbidden,
 }
 
 /// Verification of the server's certificate.
@@ -83,7 +84,7 @@ pub enum Login {
 pub enum Certificates {
     /// As the kubeconfig says; by default, it is verified.
     #[default]
-    Verified,
+    AsKubeconfig,
     /// The certificate is not verified.
     Unverified,
 }

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, ExecConfig};
 
-use super::Login;
+use super::PluginPrompts;
 use super::error::{REPLACE_THE_TOKEN, unusable_token};
 use super::exec_credential_plugin::{self, PluginCredentials};
 use super::kuberc::PluginPolicy;
@@ -24,7 +24,7 @@ const TOKEN_FILE_PERIOD: Duration = Duration::from_mins(1);
 /// returns a certificate, it replaces the user's certificate.
 pub(super) fn log_in(
     user: &mut AuthInfo,
-    login: Login,
+    prompts: PluginPrompts,
     policy: PluginPolicy,
 ) -> Result<Option<Credential>, Error> {
     if let Some(provider) = &user.auth_provider
@@ -45,7 +45,7 @@ pub(super) fn log_in(
     // If the user has a token or a user name, the program is not needed.
     match user.exec.take() {
         Some(config) if user.token.is_none() && user.username.is_none() => {
-            log_in_by_program(config, user, login, policy)
+            log_in_by_program(config, user, prompts, policy)
         }
         _ => Ok(None),
     }
@@ -98,10 +98,10 @@ fn read_token(file: impl AsRef<Path>) -> Result<Token, String> {
 fn log_in_by_program(
     config: ExecConfig,
     user: &mut AuthInfo,
-    login: Login,
+    prompts: PluginPrompts,
     policy: PluginPolicy,
 ) -> Result<Option<Credential>, Error> {
-    let answer = exec_credential_plugin::run(&config, login, &policy)?;
+    let answer = exec_credential_plugin::run(&config, prompts, &policy)?;
     if let Some((certificate, key)) = &answer.certificate {
         user.client_certificate = None;
         user.client_key = None;
@@ -116,7 +116,7 @@ fn log_in_by_program(
     };
     let source: Arc<TokenSource> = Arc::new(move || {
         let answer =
-            exec_credential_plugin::run(&config, login, &policy).map_err(|error| error.to_string())?;
+            exec_credential_plugin::run(&config, prompts, &policy).map_err(|error| error.to_string())?;
         token_of(&answer).ok_or_else(|| unusable_token().to_string())
     });
     Ok(Some(Credential::new(first_token, source)))
@@ -145,14 +145,14 @@ mod tests {
         assert!(
             log_in(
                 &mut user_with_file(&file, None),
-                Login::Silent,
+                PluginPrompts::Forbidden,
                 PluginPolicy::AllowAll
             )
             .is_err()
         );
         let mut late = user_with_file(&file, Some("inline"));
         assert!(
-            log_in(&mut late, Login::Silent, PluginPolicy::AllowAll)
+            log_in(&mut late, PluginPrompts::Forbidden, PluginPolicy::AllowAll)
                 .expect("a token")
                 .is_none()
         );
@@ -161,7 +161,7 @@ mod tests {
         std::fs::write(&file, "SUPERSECRET\nSECRET").expect("a file");
         let error = log_in(
             &mut user_with_file(&file, None),
-            Login::Silent,
+            PluginPrompts::Forbidden,
             PluginPolicy::AllowAll,
         )
         .err()
@@ -170,7 +170,7 @@ mod tests {
         std::fs::write(&file, " abc\n").expect("a file");
         let mut user = user_with_file(&file, Some("inline"));
         assert!(
-            log_in(&mut user, Login::Silent, PluginPolicy::AllowAll)
+            log_in(&mut user, PluginPrompts::Forbidden, PluginPolicy::AllowAll)
                 .expect("a token")
                 .is_some()
         );
@@ -184,7 +184,7 @@ mod tests {
                 auth_provider: serde_json::from_value(serde_json::json!({"name": name})).ok(),
                 ..AuthInfo::default()
             };
-            log_in(&mut user, Login::Silent, PluginPolicy::AllowAll)
+            log_in(&mut user, PluginPrompts::Forbidden, PluginPolicy::AllowAll)
         };
         assert!(provider("gcp").is_err());
         assert!(provider("oidc").is_ok());

@@ -15,7 +15,7 @@ use futures_util::future::join_all;
 
 use super::safe_names;
 use crate::cli::{Cli, GlobalFlags};
-use crate::cluster::connection::{ConnectionOptions, KubeconfigNames, Login};
+use crate::cluster::connection::{ConnectionOptions, KubeconfigNames, PluginPrompts};
 use crate::cluster::discovery::KindLookup;
 use crate::model::resource::Resource;
 use crate::read::{self, Cluster, KindWaits, Wanted};
@@ -114,7 +114,7 @@ fn read_kubeconfig_names(
 /// Finds the namespaces of the cluster. `--namespace` is not read, since its value is being typed.
 async fn find_namespaces(shared: &GlobalFlags) -> Option<Vec<String>> {
     let options = ConnectionOptions {
-        login: Login::Silent,
+        plugin_prompts: PluginPrompts::Forbidden,
         ..settings::read_connection(&shared.connection).ok()?
     };
     let connection = options.connect().await.ok()?;
@@ -125,7 +125,9 @@ async fn find_namespaces(shared: &GlobalFlags) -> Option<Vec<String>> {
 /// Finds the sets of the namespace. If a resource is typed already (`cm/`), only its sets are listed, with the resource
 /// as it is typed.
 async fn find_sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<String>> {
-    let connection = connect::connect_with_login(shared, Login::Silent).await.ok()?;
+    let connection = connect::connect_with_prompts(shared, PluginPrompts::Forbidden)
+        .await
+        .ok()?;
     let cluster = connect::discover(connection, KindWaits::never(), Wanted::Nothing)
         .await
         .ok()?;
