@@ -313,7 +313,7 @@ async fn execute_plan(
         };
         Ok(execution.run(&mut sink).await?)
     };
-    interrupt.run_command_until_stop_at_once(work).await
+    interrupt.run_command_unless_aborted(work).await
 }
 
 /// Refuses a run that the user has no permission to finish. Opens the connections for its writes in the meantime.

@@ -204,7 +204,7 @@ async fn execute_deletion(
         let waits = waits.map(|patience| WaitSettings { patience, ..settings });
         delete_members_and_parent(run, prepared, &deletion, waits).await
     };
-    let ending = interrupt.run_command_until_stop_at_once(Box::pin(work)).await?;
+    let ending = interrupt.run_command_unless_aborted(Box::pin(work)).await?;
     // Objects that the user may list, but not delete, and that are probably members.
     let likely_members_left = prepared.state.likely_members_left;
     if ending == Ending::Done && likely_members_left > 0 {

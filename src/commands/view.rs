@@ -115,7 +115,7 @@ async fn wait_until_all_are_current(
         let targets = list_targets_without_manifests(&shown.set.members);
         let mut sink = |event: Event| reporter.take_event(event);
         let ending = interrupt
-            .run_until_stop_at_once(waiting.run(targets, &mut sink))
+            .run_unless_aborted(waiting.run(targets, &mut sink))
             .await
             .unwrap_or(Ending::Interrupted);
         if ending == Ending::Interrupted {

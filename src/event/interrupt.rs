@@ -15,9 +15,10 @@ use super::Ending;
 #[derive(Debug, Clone)]
 pub struct Interrupt {
     urgency: watch::Sender<Urgency>,
-    cause: watch::Sender<InterruptCause>,
-    /// The moment at which the time of the run was over; empty before.
-    time_over: Arc<OnceLock<Instant>>,
+    /// What has requested the first stop; empty before.
+    cause: Arc<OnceLock<InterruptCause>>,
+    /// The moment at which `--timeout` ran out; empty before.
+    timed_out_at: Arc<OnceLock<Instant>>,
 }
 
 /// The cause of an interrupt.
@@ -25,8 +26,8 @@ pub struct Interrupt {
 pub enum InterruptCause {
     /// The user stopped the run.
     User,
-    /// The time of the run was over before the user stopped it.
-    Time,
+    /// `--timeout` ran out before the user stopped the run.
+    Timeout,
 }
 
 impl InterruptCause {
@@ -34,7 +35,7 @@ impl InterruptCause {
     pub fn reason(self) -> &'static str {
         match self {
             Self::User => "the run was interrupted",
-            Self::Time => "--timeout ran out",
+            Self::Timeout => "--timeout ran out",
         }
     }
 }
@@ -42,22 +43,22 @@ impl InterruptCause {
 /// The urgency of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// No interrupt.
-    Continue,
+    /// No stop is requested.
+    None,
     /// Requests in flight are awaited, and no new ones start.
     Stop,
     /// Requests in flight are not awaited.
     StopAtOnce,
-    /// The user requested a third time to stop: the process exits.
-    Leave,
+    /// The user asked a third time: the process exits at once.
+    Exit,
 }
 
 impl Default for Interrupt {
     fn default() -> Self {
         Self {
-            urgency: watch::Sender::new(Urgency::Continue),
-            cause: watch::Sender::new(InterruptCause::User),
-            time_over: Arc::default(),
+            urgency: watch::Sender::new(Urgency::None),
+            cause: Arc::default(),
+            timed_out_at: Arc::default(),
         }
     }
 }
@@ -65,43 +66,45 @@ impl Default for Interrupt {
 impl Interrupt {
     /// Requests a stop, more urgently each time, and returns the urgency.
     ///
-    /// `report` is called with the new urgency before other tasks can read it. So no write starts after the report, and
-    /// no run ends before the report. `report` must not read the urgency: that would deadlock.
+    /// `report` is called with the new urgency before other tasks can read it. So no task that reads the urgency after
+    /// the report sees the one before it, and no run ends before the report. `report` must not read the urgency: that
+    /// would deadlock.
     pub fn request_more_urgently(&self, report: impl FnOnce(Urgency)) -> Urgency {
         let mut raised = Urgency::Stop;
         self.urgency.send_modify(|urgency| {
             raised = match urgency {
-                Urgency::Continue => Urgency::Stop,
+                Urgency::None => Urgency::Stop,
                 Urgency::Stop => Urgency::StopAtOnce,
-                Urgency::StopAtOnce | Urgency::Leave => Urgency::Leave,
+                Urgency::StopAtOnce | Urgency::Exit => Urgency::Exit,
             };
             report(raised);
+            self.cause.get_or_init(|| InterruptCause::User);
             *urgency = raised;
         });
         raised
     }
 
-    /// Raises the urgency to at least `least`, because the time of the run is over. That is the cause of the interrupt
-    /// unless the user has requested a stop before.
+    /// Raises the urgency to at least `least`, because `--timeout` ran out. That is the cause of the interrupt unless
+    /// the user has requested a stop before.
     pub fn raise_by_timeout(&self, least: Urgency) {
-        self.time_over.get_or_init(Instant::now);
+        self.timed_out_at.get_or_init(Instant::now);
         self.urgency.send_modify(|urgency| {
-            if *urgency == Urgency::Continue {
-                self.cause.send_replace(InterruptCause::Time);
-            }
+            self.cause.get_or_init(|| InterruptCause::Timeout);
             *urgency = least.max(*urgency);
         });
     }
 
     /// Returns whether `--timeout` ran out at least this long ago. It does not matter whether the user had stopped the
     /// run before.
-    pub fn is_timeout_older_than(&self, time: Duration) -> bool {
-        self.time_over.get().is_some_and(|since| since.elapsed() >= time)
+    pub fn has_been_timed_out_for(&self, duration: Duration) -> bool {
+        self.timed_out_at
+            .get()
+            .is_some_and(|since| since.elapsed() >= duration)
     }
 
-    /// Returns the cause of the interrupt; `User` if none is requested.
-    pub fn cause(&self) -> InterruptCause {
-        *self.cause.borrow()
+    /// Returns the cause of the interrupt, if one is requested.
+    pub fn cause(&self) -> Option<InterruptCause> {
+        self.cause.get().copied()
     }
 
     /// Returns whether the run has to stop.
@@ -123,22 +126,22 @@ impl Interrupt {
         self.wait_until_at_least(Urgency::Stop).await;
     }
 
-    /// Runs `work` until the user insists on an end, by a second Ctrl-C, or until `--timeout` has run out and its grace
-    /// period is over too. Returns `None` then: `work` is dropped at its next await, and requests in flight are not
-    /// waited for. Only the next run can find out whether they took effect.
-    pub async fn run_until_stop_at_once<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    /// Runs `work` until the user presses Ctrl-C a second time, or until `--timeout` has run out and its grace period is
+    /// over too. Returns `None` then: `work` is dropped at its next await, and requests in flight are not waited for.
+    /// Only the next run can find out whether they took effect.
+    pub async fn run_unless_aborted<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             result = work => Some(result),
             () = self.wait_until_at_least(Urgency::StopAtOnce) => None,
         }
     }
 
-    /// Runs the work of a command until the user insists on an end (`run_until_stop_at_once`), and returns how it ends.
-    pub async fn run_command_until_stop_at_once<E>(
+    /// Runs the work of a command unless it is aborted (`run_unless_aborted`), and returns how it ends.
+    pub async fn run_command_unless_aborted<E>(
         &self,
         work: impl Future<Output = Result<Ending, E>>,
     ) -> Result<Ending, E> {
-        let ending = self.run_until_stop_at_once(work).await;
+        let ending = self.run_unless_aborted(work).await;
         ending.unwrap_or(Ok(Ending::Interrupted))
     }
 
@@ -165,15 +168,15 @@ mod tests {
     #[test]
     fn a_request_to_stop_is_visible_only_after_its_report() {
         let interrupt = Interrupt::default();
-        let asking = interrupt.clone();
-        let (answer, answered) = mpsc::channel();
+        let reader = interrupt.clone();
+        let (sender, receiver) = mpsc::channel();
         let urgency = interrupt.request_more_urgently(|_| {
-            thread::spawn(move || answer.send(asking.is_requested()));
+            thread::spawn(move || sender.send(reader.is_requested()));
             // A reader has to wait now; the pause only gives a wrong answer time to show.
-            let early = answered.recv_timeout(Duration::from_millis(50));
+            let early = receiver.recv_timeout(Duration::from_millis(50));
             assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout));
         });
         assert_eq!(urgency, Urgency::Stop);
-        assert_eq!(answered.recv(), Ok(true));
+        assert_eq!(receiver.recv(), Ok(true));
     }
 }

@@ -74,13 +74,10 @@ impl<'a> Polling<'a> {
             () = sleep(self.next_pause.min(until_limit)) => {}
         }
         self.next_pause = LONGEST_PAUSE.min(self.next_pause * 2);
-        let is_stopped = match self.stops_with {
-            StopsWith::Interrupt => self.interrupt.is_requested(),
-            StopsWith::Timeout => self.interrupt.is_timeout_older_than(LAST_WAIT_AFTER_TIMEOUT),
-        };
-        if is_stopped {
-            return Err(self.interrupt.cause().reason().to_owned());
-        }
-        Ok(())
+        let cause = self.interrupt.cause().filter(|_| match self.stops_with {
+            StopsWith::Interrupt => true,
+            StopsWith::Timeout => self.interrupt.has_been_timed_out_for(LAST_WAIT_AFTER_TIMEOUT),
+        });
+        cause.map_or(Ok(()), |cause| Err(cause.reason().to_owned()))
     }
 }

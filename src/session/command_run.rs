@@ -137,8 +137,8 @@ impl CommandRun {
 
     /// Prints the end of the report, and returns how the program ends.
     pub fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
-        let is_timed_out =
-            self.interrupt.cause() == InterruptCause::Time && matches!(outcome, Ok(Ending::Interrupted));
+        let is_timed_out = self.interrupt.cause() == Some(InterruptCause::Timeout)
+            && matches!(outcome, Ok(Ending::Interrupted));
         let interrupted = if is_timed_out {
             Exit::Failed
         } else {
@@ -168,10 +168,10 @@ impl CommandRun {
 
     /// Reports the planned objects without a result, and what is left of a run that was stopped.
     fn report_what_is_left(&mut self, outcome: &Result<Ending, Error>) {
-        let reason = match outcome {
-            Ok(Ending::Done) => return,
-            Ok(Ending::Interrupted) => format!("not sent: {}", self.interrupt.cause().reason()),
-            Ok(Ending::Incomplete) | Err(_) => NotDone::RUN_ENDED_EARLY.to_owned(),
+        let reason = match (outcome, self.interrupt.cause()) {
+            (Ok(Ending::Done), _) => return,
+            (Ok(Ending::Interrupted), Some(cause)) => format!("not sent: {}", cause.reason()),
+            _ => NotDone::RUN_ENDED_EARLY.to_owned(),
         };
         let left = self.reporter.report_unfinished(&reason, self.server.as_ref());
         if let (Some(left), Ok(Ending::Interrupted)) = (left, outcome) {

@@ -39,12 +39,12 @@ fn listen_and(on_stop: fn()) -> Interrupt {
                 }
             });
             match urgency {
-                Urgency::Continue | Urgency::Stop => {}
+                Urgency::None | Urgency::Stop => {}
                 Urgency::StopAtOnce => drop(std::thread::spawn(|| {
                     std::thread::sleep(SLOW_READER);
                     exit_now();
                 })),
-                Urgency::Leave => exit_now(),
+                Urgency::Exit => exit_now(),
             }
         }));
     });

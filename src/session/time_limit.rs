@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use crate::event::{Interrupt, Urgency};
 use crate::wait::wait_until_time_or_forever;
 
-/// The time that the requests in flight have to finish once the time of the run is over.
+/// The time that the requests in flight have to finish once `--timeout` ran out.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// The time limit of a run. Clones share it.
@@ -104,7 +104,7 @@ mod tests {
         assert!(!interrupt.has_to_stop_at_once());
         sleep(GRACE_PERIOD).await;
         assert!(interrupt.has_to_stop_at_once());
-        assert_eq!(interrupt.cause(), InterruptCause::User);
+        assert_eq!(interrupt.cause(), Some(InterruptCause::User));
     }
 
     #[tokio::test(start_paused = true)]

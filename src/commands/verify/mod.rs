@@ -238,7 +238,7 @@ impl VerifyRun<'_> {
                 report::print_note(&format!("{}: {change}", repair.set.parent), self.style);
             }
             let write = results.write_parent_or_keep_failure(cluster, &repair, self.shared);
-            if interrupt.is_requested() || interrupt.run_until_stop_at_once(write).await.is_none() {
+            if interrupt.is_requested() || interrupt.run_unless_aborted(write).await.is_none() {
                 return Err(Error::interrupted().with_hint(Resume::SameCommand.to_string()));
             }
         }

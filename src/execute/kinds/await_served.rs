@@ -64,7 +64,7 @@ pub async fn await_served(
         };
         let note = || notes.add(format!("waiting for {crd}: kind not served yet: {reason}"));
         if let Err(end) = polling.pause(Some(PATIENCE), note).await {
-            if interrupt.is_requested() && interrupt.cause() == InterruptCause::User {
+            if interrupt.cause() == Some(InterruptCause::User) {
                 return Err(NotServed::Interrupted);
             }
             return Err(NotServed::Because(format!(

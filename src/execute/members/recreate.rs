@@ -210,8 +210,8 @@ impl Execution<'_> {
         uid: Option<&str>,
         update_error: &ApiError,
     ) -> Result<ObjectToRecreate, NotRecreated> {
-        if self.interrupt.is_requested() {
-            return Err(NotRecreated::in_this_run(self.interrupt.cause().reason()));
+        if let Some(cause) = self.interrupt.cause() {
+            return Err(NotRecreated::in_this_run(cause.reason()));
         }
         match self.server.send(self.creation_dry_run_request(object)).await {
             Err(exists) if is_already_exists(&exists) => {}
@@ -303,8 +303,8 @@ impl Execution<'_> {
 
     /// Deletes the object if it is as it was judged, and also what it owns, unless the new object adopts that.
     async fn delete_if_as_judged(&self, old: &ObjectToRecreate) -> Result<DeleteEnd, NotRecreated> {
-        if self.interrupt.is_requested() {
-            return Err(NotRecreated::in_this_run(self.interrupt.cause().reason()));
+        if let Some(cause) = self.interrupt.cause() {
+            return Err(NotRecreated::in_this_run(cause.reason()));
         }
         let judge = old.deletion_judge(self);
         let context = DeleteContext {

@@ -161,7 +161,7 @@ impl<C: MembershipCommand> Script for MembershipScript<'_, C> {
         let execution = self.execution(planned);
         let ending = self
             .interrupt
-            .run_command_until_stop_at_once(execution.run(&mut sink))
+            .run_command_unless_aborted(execution.run(&mut sink))
             .await?;
         if ending == Ending::Done {
             self.command.report_done(run, planned);
