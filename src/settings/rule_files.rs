@@ -17,7 +17,7 @@ const NONE: &str = "none";
 /// Reads `--wait-rules` and `--wait-for-jobs`: the rules that determine the status of objects.
 pub(super) fn read_status_rules(file: Option<&str>, wait_for_jobs: bool) -> Result<StatusRules, Error> {
     let rules = StatusRules {
-        jobs: if wait_for_jobs {
+        job_goal: if wait_for_jobs {
             JobGoal::Completed
         } else {
             JobGoal::Started

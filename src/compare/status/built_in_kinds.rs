@@ -51,12 +51,12 @@ enum KstatusRule {
 }
 
 /// Applies the rule of kstatus for a kind; `None` if kstatus has no rule for it.
-pub(super) fn judge(object: ObjectView, group_kind: &GroupKind, jobs: JobGoal) -> Option<Readiness> {
+pub(super) fn judge(object: ObjectView, group_kind: &GroupKind, goal: JobGoal) -> Option<Readiness> {
     Some(match rule_of_kind(group_kind)? {
         KstatusRule::HoldsData => Readiness::current("it exists"),
         KstatusRule::Current(reason) => Readiness::current(reason),
         KstatusRule::Status(judge) => judge(object),
-        KstatusRule::Job => workloads::judge_job(object, jobs),
+        KstatusRule::Job => workloads::judge_job(object, goal),
     })
 }
 
@@ -185,7 +185,7 @@ mod tests {
         let rules = StatusRules {
             own: Some(std::sync::Arc::new(own)),
             built_in: BuiltInRules::Used,
-            jobs: JobGoal::Started,
+            job_goal: JobGoal::Started,
         };
         assert!(!rules.are_current_once_written(&GroupKind::new("example.com", "Widget"), Unlisted, Created));
     }

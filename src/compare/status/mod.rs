@@ -147,7 +147,7 @@ pub struct StatusRules {
     pub own: Option<Arc<RuleSet>>,
     pub built_in: BuiltInRules,
     /// The state of a Job that a wait requires.
-    pub jobs: JobGoal,
+    pub job_goal: JobGoal,
 }
 
 /// The use of the built-in rules.
@@ -199,7 +199,7 @@ const TIME_FOR_STATUS: i64 = 60;
 
 /// Returns whether a controller has reported something in the status of an object.
 pub fn has_status(object: &Value) -> bool {
-    !conventions::has_no_status(object)
+    !conventions::is_unreported(object)
 }
 
 /// Returns the age of an object; zero if its creation time is missing or later than now.
@@ -258,7 +258,7 @@ impl StatusRules {
             return readiness;
         }
         if is_built_in {
-            let of_kind = built_in_kinds::judge(object, group_kind, self.jobs)
+            let of_kind = built_in_kinds::judge(object, group_kind, self.job_goal)
                 .or_else(|| judge_ready_condition(object));
             return of_kind.map_or_else(
                 || Readiness::current("it exists").with_rule(DecidingRule::Nothing),
@@ -275,7 +275,7 @@ impl StatusRules {
         group_kind: &GroupKind,
         around: Surroundings,
     ) -> Readiness {
-        let conventional = conventions::state_and_reason(object, self.jobs);
+        let conventional = conventions::judge_by_conventions(object, self.job_goal);
         if self.built_in == BuiltInRules::Used
             && let Some(verdict) = RuleSet::built_in().judge(object.0, group_kind)
             // If a field of the rule is missing, the object may be of an older or newer version of its kind. Then the
@@ -287,10 +287,10 @@ impl StatusRules {
                 Some((state, reason)) if (state == State::Current) == (verdict.state == State::Current) => {
                     reason
                 }
-                _ if conventions::has_no_status(object.0) && verdict.state == State::Current => {
+                _ if conventions::is_unreported(object.0) && verdict.state == State::Current => {
                     "its kind need not report its health".to_owned()
                 }
-                _ if conventions::has_no_status(object.0) => "it has no status yet".to_owned(),
+                _ if conventions::is_unreported(object.0) => "it has no status yet".to_owned(),
                 _ => verdict.reason,
             };
             return Readiness::new(verdict.state, reason).with_rule(DecidingRule::Expression(verdict.origin));
@@ -298,7 +298,7 @@ impl StatusRules {
         if let Some((state, reason)) = conventional {
             return Readiness::new(state, reason).with_rule(DecidingRule::Conventions);
         }
-        if conventions::has_no_status(object.0) && around.subresource == Subresource::Listed {
+        if conventions::is_unreported(object.0) && around.subresource == Subresource::Listed {
             // An object without a known age counts as old, so that a wait for it ends.
             let is_young = age_in_seconds(object, around.now).is_some_and(|age| age < TIME_FOR_STATUS);
             if around.others == OthersOfKind::Report {

@@ -28,6 +28,11 @@ impl<'a> ObjectView<'a> {
         self.number(pointer).unwrap_or_default()
     }
 
+    /// Returns whether the field is `true`.
+    pub(super) fn is_true(self, pointer: &str) -> bool {
+        self.0.pointer(pointer) == Some(&Value::Bool(true))
+    }
+
     pub(super) fn array(self, pointer: &str) -> &'a [Value] {
         let array = self.0.pointer(pointer).and_then(Value::as_array);
         array.map_or(&[], Vec::as_slice)

@@ -13,7 +13,7 @@ pub(super) fn judge_deployment(object: ObjectView) -> Readiness {
         return Readiness::failed(condition.to_string());
     }
     // The controller neither creates nor replaces Pods of a paused Deployment, so a wait would not end.
-    if object.0["spec"]["paused"] == true {
+    if object.is_true("/spec/paused") {
         return Readiness::current("it is paused: its spec.paused is true");
     }
     let wanted = object.number("/spec/replicas").unwrap_or(1);
@@ -21,6 +21,7 @@ pub(super) fn judge_deployment(object: ObjectView) -> Readiness {
     let updated = object.number_or_zero("/status/updatedReplicas");
     let available = object.number_or_zero("/status/availableReplicas");
     let ready = object.number_or_zero("/status/readyReplicas");
+    // As in kstatus. Where available replicas are compared with updated ones, these are as many as are wanted.
     let shortage = in_progress_if_too_few(replicas, wanted, "replicas exist")
         .or_else(|| in_progress_if_too_few(updated, wanted, "replicas are of the latest revision"))
         .or_else(|| in_progress_if_too_many(replicas, wanted))
@@ -43,7 +44,7 @@ pub(super) fn judge_deployment(object: ObjectView) -> Readiness {
     if !object.has_true_condition("Available") {
         return Readiness::in_progress("it is not available yet");
     }
-    Readiness::current(describe_available(replicas))
+    Readiness::current(describe_replicas(replicas, "available"))
 }
 
 pub(super) fn judge_stateful_set(object: ObjectView) -> Readiness {
@@ -63,7 +64,7 @@ pub(super) fn judge_stateful_set(object: ObjectView) -> Readiness {
     if let Some(partition) = object.number("/spec/updateStrategy/rollingUpdate/partition") {
         let unfinished =
             in_progress_if_too_few(updated, wanted - partition, "replicas are of the latest revision");
-        return unfinished.unwrap_or_else(|| Readiness::current(describe_available(replicas)));
+        return unfinished.unwrap_or_else(|| Readiness::current(describe_replicas(replicas, "ready")));
     }
     let current = object.number_or_zero("/status/currentReplicas");
     if let Some(shortage) = in_progress_if_too_few(current, wanted, "replicas are of the current revision") {
@@ -72,7 +73,7 @@ pub(super) fn judge_stateful_set(object: ObjectView) -> Readiness {
     if object.text("/status/currentRevision") != object.text("/status/updateRevision") {
         return Readiness::in_progress("not all replicas are of the latest revision");
     }
-    Readiness::current(describe_available(replicas))
+    Readiness::current(describe_replicas(replicas, "ready"))
 }
 
 pub(super) fn judge_daemon_set(object: ObjectView) -> Readiness {
@@ -83,22 +84,23 @@ pub(super) fn judge_daemon_set(object: ObjectView) -> Readiness {
         return Readiness::in_progress("its controller has not computed its number of nodes yet");
     };
     // With `OnDelete`, only a person who deletes Pods updates them, so the number of updated ones does not count.
-    // kstatus waits for it.
+    // kstatus waits for the updated Pods nevertheless.
     let is_updated_by_hand = object.text("/spec/updateStrategy/type") == Some("OnDelete");
     let counts = [
-        ("/status/currentNumberScheduled", "nodes run its Pod"),
-        ("/status/updatedNumberScheduled", "nodes run its latest revision"),
-        ("/status/numberAvailable", "nodes have its Pod available"),
-        ("/status/numberReady", "nodes have its Pod ready"),
+        Some(("/status/currentNumberScheduled", "nodes run its Pod")),
+        (!is_updated_by_hand).then_some(("/status/updatedNumberScheduled", "nodes run its latest revision")),
+        Some(("/status/numberAvailable", "nodes have its Pod available")),
+        Some(("/status/numberReady", "nodes have its Pod ready")),
     ];
     counts
         .into_iter()
-        .filter(|(pointer, _)| !(is_updated_by_hand && pointer.ends_with("updatedNumberScheduled")))
+        .flatten()
         .find_map(|(pointer, what)| in_progress_if_too_few(object.number_or_zero(pointer), wanted, what))
         .unwrap_or_else(|| Readiness::current(format!("it is running on {wanted} nodes")))
 }
 
 pub(super) fn judge_replica_set(object: ObjectView) -> Readiness {
+    // The controller retries, so this is not final.
     if let Some(failure) = object.true_condition("ReplicaFailure") {
         return Readiness::in_progress(failure.to_string());
     }
@@ -113,11 +115,11 @@ pub(super) fn judge_replica_set(object: ObjectView) -> Readiness {
         .into_iter()
         .find_map(|(pointer, what)| in_progress_if_too_few(object.number_or_zero(pointer), wanted, what))
         .or_else(|| in_progress_if_too_many(replicas, wanted))
-        .unwrap_or_else(|| Readiness::current(describe_available(replicas)))
+        .unwrap_or_else(|| Readiness::current(describe_replicas(replicas, "available")))
 }
 
 /// Treats a running Job as Current, however long it runs, unless the wait is for its completion.
-pub(super) fn judge_job(object: ObjectView, jobs: JobGoal) -> Readiness {
+pub(super) fn judge_job(object: ObjectView, goal: JobGoal) -> Readiness {
     let parallelism = object.number("/spec/parallelism").unwrap_or(1);
     let wanted = object.number("/spec/completions").unwrap_or(parallelism);
     let succeeded = object.number_or_zero("/status/succeeded");
@@ -136,7 +138,7 @@ pub(super) fn judge_job(object: ObjectView, jobs: JobGoal) -> Readiness {
     let active = object.number_or_zero("/status/active");
     let reason =
         format!("it is running: {active} active, {succeeded} of {wanted} completions have succeeded");
-    match jobs {
+    match goal {
         JobGoal::Started => Readiness::current(reason),
         JobGoal::Completed => Readiness::in_progress(reason),
     }
@@ -144,13 +146,13 @@ pub(super) fn judge_job(object: ObjectView, jobs: JobGoal) -> Readiness {
 
 /// Returns the state of an object with more replicas than wanted; `None` if there are not more.
 fn in_progress_if_too_many(replicas: i64, wanted: i64) -> Option<Readiness> {
-    let surplus = replicas - wanted;
-    (surplus > 0).then(|| Readiness::in_progress(format!("{surplus} old replicas still exist")))
+    (replicas > wanted)
+        .then(|| Readiness::in_progress(format!("{replicas} replicas exist, and {wanted} are wanted")))
 }
 
-fn describe_available(replicas: i64) -> String {
+fn describe_replicas(replicas: i64, state: &str) -> String {
     match replicas {
-        1 => "1 replica is available".to_owned(),
-        replicas => format!("{replicas} replicas are available"),
+        1 => format!("1 replica is {state}"),
+        replicas => format!("{replicas} replicas are {state}"),
     }
 }

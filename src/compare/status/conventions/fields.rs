@@ -73,7 +73,7 @@ fn collect_from_summary(name: &str, text: &str, found: &mut Vec<Sign>) {
     // A condition `Warning` may be about anything, and has the tone of `Positive`. A phase `Warning` is about the
     // whole object.
     if text.eq_ignore_ascii_case("warning") {
-        found.push(Sign::in_progress(shown).by_value_of_field());
+        found.push(Sign::in_progress(shown).with_field_value_as_reason());
         return;
     }
     let sign = match tone_of_text(text) {
@@ -84,7 +84,7 @@ fn collect_from_summary(name: &str, text: &str, found: &mut Vec<Sign>) {
         Some(Tone::Positive) => Some(Sign::runs(shown)),
         None => None,
     };
-    found.extend(sign.map(Sign::by_value_of_field));
+    found.extend(sign.map(Sign::with_field_value_as_reason));
 }
 
 /// Collects the sign in a text field such as `clusterState`, or `tasksReady: 2/3`.
@@ -93,7 +93,9 @@ fn collect_from_text(name: &str, name_in_messages: &str, text: &str, found: &mut
         && let (Ok(have), Ok(wanted)) = (have.trim().parse::<i64>(), wanted.trim().parse::<i64>())
     {
         if have < wanted && is_about_readiness(name) {
-            found.push(Sign::in_progress(format!("its {name_in_messages} is {text}")).by_value_of_field());
+            found.push(
+                Sign::in_progress(format!("its {name_in_messages} is {text}")).with_field_value_as_reason(),
+            );
         }
         return;
     }
@@ -109,7 +111,7 @@ fn collect_from_text(name: &str, name_in_messages: &str, text: &str, found: &mut
         Some(Tone::Current) => Some(Sign::good_part(reason)),
         _ => None,
     };
-    found.extend(sign.map(Sign::by_value_of_field));
+    found.extend(sign.map(Sign::with_field_value_as_reason));
 }
 
 /// Returns whether a field reports an error: `errorMessage`, `failureReason`, `validationErrors`.
@@ -178,7 +180,7 @@ fn collect_from_ready_flag(name: &str, value: &Value, found: &mut Vec<Sign>) {
     } else {
         Sign::in_progress(format!("its {name} is false"))
     };
-    found.push(sign.by_value_of_field());
+    found.push(sign.with_field_value_as_reason());
 }
 
 /// Collects the sign in an error. It is only a detail, which a sign that the object is Current outweighs: some
@@ -296,7 +298,7 @@ pub(super) fn collect_bad_signs_from_any_text(object: ObjectView, found: &mut Ve
             Some(Tone::Failed | Tone::Degraded | Tone::InProgress)
         );
         if (is_word || is_message) && is_bad && !are_words_about_the_past(&split_words(name)) {
-            found.push(Sign::bad_part(format!("its status.{name} is {text}")).by_value_of_field());
+            found.push(Sign::bad_part(format!("its status.{name} is {text}")).with_field_value_as_reason());
         }
     }
 }

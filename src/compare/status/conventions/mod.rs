@@ -2,8 +2,8 @@
 //! controllers: conditions, phases, flags, numbers of replicas.
 //!
 //! The sign with the greatest weight decides: signs that sum the object up outweigh those of its parts, and a failure
-//! outweighs all. A status without any sign decides nothing here. `StatusRules` then counts the
-//! object as Current: if it were `InProgress`, `--wait` would wait for the object until the timeout.
+//! outweighs all. Without any sign, this module returns `None`, and the caller counts the object as Current: if it were
+//! `InProgress`, `--wait` would wait for the object until the timeout.
 
 mod conditions;
 mod fields;
@@ -22,20 +22,20 @@ use super::{JobGoal, State};
 struct Sign {
     weight: Weight,
     reason: String,
-    reason_is: ReasonIs,
+    reason_kind: ReasonKind,
 }
 
-/// The extent to which the reason of a sign explains it.
+/// What the reason of a sign is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReasonIs {
-    /// The reason is an explanation.
-    Complete,
-    /// The reason is a field of the status with its value (`its status.phase is Failed`). A message elsewhere in the
-    /// status may explain it.
-    ValueOfField,
+enum ReasonKind {
+    /// An explanation.
+    Explanation,
+    /// A field of the status with its value (`its status.phase is Failed`). A message elsewhere in the status may
+    /// explain it.
+    FieldValue,
 }
 
-/// The meaning of a sign, the most serious last.
+/// The meaning of a sign. A later variant outweighs an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
     /// A part of the object is good: Current, if the object has no other sign.
@@ -59,14 +59,13 @@ impl Sign {
         Self {
             weight,
             reason,
-            reason_is: ReasonIs::Complete,
+            reason_kind: ReasonKind::Explanation,
         }
     }
 
-    /// Marks the reason as a field of the status with its value.
-    fn by_value_of_field(self) -> Self {
+    fn with_field_value_as_reason(self) -> Self {
         Self {
-            reason_is: ReasonIs::ValueOfField,
+            reason_kind: ReasonKind::FieldValue,
             ..self
         }
     }
@@ -101,19 +100,19 @@ impl Sign {
 }
 
 /// Returns the state that the status of an object shows, with the reason; `None` if nothing in the status
-/// reports a state. An object that runs to completion, such as a `PipelineRun`, is judged like a Job: `jobs` says
+/// reports a state. An object that runs to completion, such as a `PipelineRun`, is judged like a Job: `goal` says
 /// whether it is Current as soon as it has started, or only when it has completed.
-pub(super) fn state_and_reason(object: ObjectView, jobs: JobGoal) -> Option<(State, String)> {
+pub(super) fn judge_by_conventions(object: ObjectView, goal: JobGoal) -> Option<(State, String)> {
     let sign = find_decisive_sign(object)?;
     let state = match sign.weight {
-        Weight::Runs if jobs == JobGoal::Completed && runs_to_completion(object) => State::InProgress,
+        Weight::Runs if goal == JobGoal::Completed && runs_to_completion(object) => State::InProgress,
         Weight::GoodPart | Weight::Runs | Weight::Current | Weight::Paused => State::Current,
         Weight::BadPart | Weight::InProgress => State::InProgress,
         Weight::Failed => State::Failed,
     };
     let mut reason = sign.reason;
     if state != State::Current
-        && sign.reason_is == ReasonIs::ValueOfField
+        && sign.reason_kind == ReasonKind::FieldValue
         && let Some(message) = find_status_message(object)
         && !reason.ends_with(message)
     {
@@ -122,7 +121,8 @@ pub(super) fn state_and_reason(object: ObjectView, jobs: JobGoal) -> Option<(Sta
     Some((state, reason))
 }
 
-/// Returns the sign with the greatest weight. If there are several, the first gives the reason.
+/// Returns the sign with the greatest weight. If there are several, the first gives the reason. If there is none, bad
+/// words in any text of the status count.
 fn find_decisive_sign(object: ObjectView) -> Option<Sign> {
     let mut found = Vec::new();
     conditions::collect_signs(object, &mut found);
@@ -169,9 +169,9 @@ pub(super) fn reason_for_suspension_by_manifest(object: ObjectView) -> Option<St
     Some(format!("it is suspended: its spec.{flag} is true"))
 }
 
-/// Returns whether no controller has reported anything in the status yet. `observedGeneration` alone reports nothing;
-/// nor do empty conditions, unless another field of the status is a sign.
-pub(super) fn has_no_status(object: &Value) -> bool {
+/// Returns whether no controller has reported anything in the status yet: all of its fields are empty, or
+/// `observedGeneration`. A status with empty conditions counts as reported only if another field is a sign.
+pub(super) fn is_unreported(object: &Value) -> bool {
     let fields = match object.get("status") {
         None | Some(Value::Null) => return true,
         Some(Value::Object(fields)) => fields,

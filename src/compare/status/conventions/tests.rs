@@ -8,7 +8,7 @@ use super::*;
 #[track_caller]
 fn check(table: impl IntoIterator<Item = (Value, Option<State>, &'static str)>) {
     for (object, expected, piece) in table {
-        let found = state_and_reason(ObjectView(&object), JobGoal::Completed);
+        let found = judge_by_conventions(ObjectView(&object), JobGoal::Completed);
         let (state, reason) = match &found {
             Some((state, reason)) => (Some(*state), reason.as_str()),
             None => (None, ""),
@@ -186,7 +186,7 @@ fn a_task_is_current_once_it_has_ended() {
         (object("CronJob", "Running"), Some(Current), ""),
     ]);
     let running = object("WidgetRun", "Running");
-    let found = state_and_reason(ObjectView(&running), JobGoal::Started).map(|(state, _)| state);
+    let found = judge_by_conventions(ObjectView(&running), JobGoal::Started).map(|(state, _)| state);
     assert_eq!(found, Some(Current));
     let mut ended = conditions(&["Ready=False(Completed)", "Complete=True"]);
     ended["kind"] = json!("WidgetRun");
@@ -497,7 +497,7 @@ fn a_status_that_says_nothing_is_silent() {
         (json!({"status": {"url": "x"}}), false),
         (json!({"status": "Ready"}), false),
     ] {
-        assert_eq!(has_no_status(&object), expected, "{object}");
+        assert_eq!(is_unreported(&object), expected, "{object}");
     }
 }
 

@@ -35,7 +35,11 @@ fn deployments() {
                 InProgress,
                 "2 of 3 replicas are of the latest",
             ),
-            (deployment([4, 3, 3, 3], &good), InProgress, "1 old"),
+            (
+                deployment([4, 3, 3, 3], &good),
+                InProgress,
+                "4 replicas exist, and 3 are wanted",
+            ),
             (
                 deployment([3, 3, 2, 3], &good),
                 InProgress,
@@ -108,7 +112,7 @@ fn stateful_sets() {
             (
                 with(spec.clone(), json!({"replicas": 3, "readyReplicas": 3})),
                 InProgress,
-                "1 old",
+                "3 replicas exist",
             ),
             (with(spec.clone(), revisions("a", 1)), InProgress, "1 of 2"),
             (
@@ -116,7 +120,7 @@ fn stateful_sets() {
                 InProgress,
                 "latest revision",
             ),
-            (with(spec, revisions("a", 2)), Current, "2 replicas"),
+            (with(spec, revisions("a", 2)), Current, "2 replicas are ready"),
             (with(partition(0), revisions("a", 2)), InProgress, "1 of 2"),
             (with(partition(1), revisions("b", 1)), Current, ""),
         ],
@@ -186,7 +190,7 @@ fn replica_sets() {
             (with([2, 1, 2, 2], &[]), InProgress, "labeled"),
             (with([2, 2, 1, 2], &[]), InProgress, "available"),
             (with([2, 2, 2, 1], &[]), InProgress, "ready"),
-            (with([3, 2, 2, 2], &[]), InProgress, "1 old"),
+            (with([3, 2, 2, 2], &[]), InProgress, "3 replicas exist"),
             (with([2, 2, 2, 2], &[]), Current, "2 replicas"),
         ],
     );
