@@ -36,6 +36,11 @@ impl GroupKind {
         Self::new("", "Namespace")
     }
 
+    /// Returns whether this is the kind `Namespace` of the core group.
+    pub fn is_namespace(&self) -> bool {
+        self.group.is_empty() && self.kind == "Namespace"
+    }
+
     /// Returns the kind `CustomResourceDefinition`.
     pub fn custom_resource_definition() -> Self {
         Self::new("apiextensions.k8s.io", "CustomResourceDefinition")

@@ -31,12 +31,9 @@ pub fn is_namespace_or_crd_kind(kind: &GroupKind) -> bool {
 /// Returns whether deleting the object would delete the set's parent: it is the parent's namespace, or
 /// the CRD of its kind.
 pub fn holds_parent_of(set: &Set, live: &Live) -> bool {
-    let is_parent_namespace = is_namespace(live) && Some(&live.key.name) == set.parent.namespace.as_ref();
+    let is_parent_namespace =
+        live.key.group_kind.is_namespace() && Some(&live.key.name) == set.parent.namespace.as_ref();
     is_parent_namespace || live.defines.as_ref() == Some(&set.parent.group_kind)
-}
-
-fn is_namespace(live: &Live) -> bool {
-    live.key.group_kind.group.is_empty() && live.key.group_kind.kind == "Namespace"
 }
 
 /// Returns the kind that a CRD defines; `None` for an object that is not a CRD but has the fields of one.
@@ -65,7 +62,7 @@ impl<'a> ContainerIndex<'a> {
 
     /// Returns the objects that deleting this container would delete; none if it is not a container.
     pub(super) fn objects_in(&self, container: &Live) -> &[&'a ObjectKey] {
-        let held = if is_namespace(container) {
+        let held = if container.key.group_kind.is_namespace() {
             self.in_namespace.get(container.key.name.as_str())
         } else {
             kind_defined_by_live_crd(container).and_then(|kind| self.of_kind.get(kind))
@@ -110,7 +107,7 @@ impl KeptObjects {
 
     /// Returns a kept object that deleting this container would delete.
     pub fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
-        if is_namespace(container) {
+        if container.key.group_kind.is_namespace() {
             self.in_namespace.get(&container.key.name)
         } else {
             self.of_kind.get(kind_defined_by_live_crd(container)?)

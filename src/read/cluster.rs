@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::early_reads::EarlyReads;
 use super::found_set::FoundSet;
 use super::kinds_missing_from_discovery::{self as missing_kinds, KindWait};
-use super::{UndeterminedKindError, describe_kinds_behind_permission};
+use super::{UndeterminedKindError, describe_kinds_hidden_without_permission};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Endpoint;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup};
@@ -193,7 +193,7 @@ impl Cluster {
         Ok(NamesOfHiddenKinds {
             without_permission: hidden_kinds
                 .missing_permission
-                .map(describe_kinds_behind_permission),
+                .map(describe_kinds_hidden_without_permission),
             unserved: hidden_kinds.definitions.into_iter().chain(failures).collect(),
         })
     }

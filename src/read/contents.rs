@@ -10,7 +10,7 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::kinds_missing_from_discovery::{
-    KindWait, UndeterminedKindError, await_all_kinds, describe_kinds_behind_permission,
+    KindWait, UndeterminedKindError, await_all_kinds, describe_kinds_hidden_without_permission,
 };
 use super::list::{EVERYTHING, ListError};
 use super::served_version::list_in_served_version;
@@ -25,11 +25,11 @@ use crate::model::resource::{Resource, Scope};
 
 /// Lists the contents of the `containers`, which are namespaces and CRDs.
 ///
-/// For each namespace, each resource takes one LIST. The namespace controller sends as many requests when it deletes
-/// the namespaces.
+/// For each namespace, each resource takes one LIST. That is no more than the namespace controller sends anyway when it
+/// deletes the namespaces.
 ///
-/// Resources that cannot be listed are named in the result, because a deletion would delete their objects, too. It is
-/// an error if the cluster cannot be reached, or refuses the user.
+/// Resources that cannot be listed are named in the result, because a deletion would delete their objects, too. For a
+/// namespace, it is an error if the cluster cannot be reached, or refuses the user.
 ///
 /// A namespace may hold objects of a kind that discovery does not list yet, so this function waits for such kinds.
 pub async fn list_contents_of_namespaces_and_crds(
@@ -39,21 +39,18 @@ pub async fn list_contents_of_namespaces_and_crds(
     concurrency: usize,
     wait: &KindWait<'_>,
 ) -> Result<BTreeMap<ObjectKey, Contents>, ContentsError> {
-    let has_namespace = containers.iter().any(|live| live.defines.is_none());
-    // Kinds whose definitions serve no version are left out here: deleting a namespace does not delete their objects.
-    let missing_permission = if has_namespace {
-        await_all_kinds(server, discovery, wait).await?.missing_permission
-    } else {
-        None
-    };
-    let listed = list_contents_without_waiting(server, discovery, containers, concurrency).await;
-    let mut contents = listed.map_err(|(place, error)| ContentsError::List { place, error })?;
-    let namespaces = contents
-        .iter_mut()
-        .filter(|(key, _)| key.group_kind.kind == "Namespace");
-    for (_, held) in namespaces {
-        held.unknown
-            .extend(missing_permission.map(describe_kinds_behind_permission));
+    let mut hidden_kinds = None;
+    if containers.iter().any(|live| live.key.group_kind.is_namespace()) {
+        // `definitions` of the result is not used: deleting a namespace does not delete objects of kinds whose definitions
+        // serve no version.
+        let missing_permission = await_all_kinds(server, discovery, wait).await?.missing_permission;
+        hidden_kinds = missing_permission.map(describe_kinds_hidden_without_permission);
+    }
+    let mut contents = list_contents_without_waiting(server, discovery, containers, concurrency).await?;
+    for (key, held) in &mut contents {
+        if key.group_kind.is_namespace() {
+            held.unknown.extend(hidden_kinds.clone());
+        }
     }
     Ok(contents)
 }
@@ -88,35 +85,21 @@ async fn list_contents_without_waiting(
     discovery: &Discovery,
     containers: &[Live],
     concurrency: usize,
-) -> Result<BTreeMap<ObjectKey, Contents>, (ListTarget, ListError)> {
-    let mut contents: BTreeMap<ObjectKey, Contents> = BTreeMap::new();
+) -> Result<BTreeMap<ObjectKey, Contents>, ContentsError> {
+    let mut contents = BTreeMap::new();
     let mut namespaces: Vec<&ObjectKey> = Vec::new();
     for live in containers {
-        let held = contents.entry(live.key.clone()).or_default();
-        match &live.defines {
-            Some(kind) => match discovery.find_preferred(kind) {
-                KindLookup::Found(resource) => add_objects_in_all_namespaces(server, resource, held).await,
-                KindLookup::GroupFailed(failure) => held.unknown.push(failure.to_string()),
-                // The CRD exists, so its objects may exist, too.
-                KindLookup::Absent => held
-                    .unknown
-                    .push(format!("{kind}, which the server does not serve")),
-            },
-            None if live.key.group_kind == GroupKind::new("", "Namespace") => {
-                held.unanswering.extend(
-                    discovery
-                        .failures()
-                        .iter()
-                        .map(|failure| (failure.api_service_name(), failure.to_string())),
-                );
-                namespaces.push(&live.key);
-            }
-            None => held.unknown.push("the kind that it defines".to_owned()),
-        }
+        let held = if live.key.group_kind.is_namespace() {
+            namespaces.push(&live.key);
+            contents_of_namespace_before_its_lists(discovery)
+        } else {
+            list_contents_of_crd(server, discovery, live.defines.as_ref()).await
+        };
+        contents.insert(live.key.clone(), held);
     }
     if !namespaces.is_empty() {
         let resources = resources_deleted_with_namespaces(discovery);
-        add_objects_in_namespaces(server, &namespaces, &resources, concurrency, &mut contents).await?;
+        list_objects_of_namespaces(server, &namespaces, &resources, concurrency, &mut contents).await?;
     }
     for held in contents.values_mut() {
         held.sort_and_deduplicate();
@@ -124,29 +107,62 @@ async fn list_contents_without_waiting(
     Ok(contents)
 }
 
-async fn add_objects_in_all_namespaces(server: &ApiServer, resource: &Resource, held: &mut Contents) {
-    let everywhere = ListTarget::new(&Arc::new(resource.clone()), None);
-    match list_in_served_version(
+/// Returns the contents of a namespace, without the objects.
+fn contents_of_namespace_before_its_lists(discovery: &Discovery) -> Contents {
+    let failures = discovery.failures().iter();
+    Contents {
+        unanswering: failures
+            .map(|failure| (failure.api_service_name(), failure.to_string()))
+            .collect(),
+        ..Contents::default()
+    }
+}
+
+/// Lists the contents of a CRD that defines `kind`; `None` for a CRD whose definition could not be read. If the objects
+/// cannot be listed, for whatever reason, they are unknown.
+async fn list_contents_of_crd(
+    server: &ApiServer,
+    discovery: &Discovery,
+    kind: Option<&GroupKind>,
+) -> Contents {
+    let mut held = Contents::default();
+    match kind.map(|kind| (kind, discovery.find_preferred(kind))) {
+        Some((_, KindLookup::Found(resource))) => {
+            let everywhere = ListTarget::new(&Arc::new(resource.clone()), None);
+            match list_objects(server, &everywhere).await {
+                Ok(objects) => held.objects = objects,
+                Err(_) => held.unknown.push(resource.plural.clone()),
+            }
+        }
+        Some((_, KindLookup::GroupFailed(failure))) => held.unknown.push(failure.to_string()),
+        // The CRD exists, so its objects may exist, too.
+        Some((kind, KindLookup::Absent)) => {
+            held.unknown
+                .push(format!("{kind}, which the server does not serve"));
+        }
+        None => held.unknown.push("the kind that it defines".to_owned()),
+    }
+    held
+}
+
+async fn list_objects(server: &ApiServer, place: &ListTarget) -> Result<Vec<HeldObject>, ListError> {
+    list_in_served_version(
         server,
-        &everywhere,
+        place,
         &EVERYTHING,
         HeldObject::from_object_unless_terminating,
     )
     .await
-    {
-        Ok(objects) => held.objects = objects,
-        Err(_) => held.unknown.push(resource.plural.clone()),
-    }
 }
 
 /// Lists all of these resources in all of these namespaces, `concurrency` requests at a time.
-async fn add_objects_in_namespaces(
+async fn list_objects_of_namespaces(
     server: &ApiServer,
     namespaces: &[&ObjectKey],
     resources: &[Arc<Resource>],
     concurrency: usize,
     contents: &mut BTreeMap<ObjectKey, Contents>,
-) -> Result<(), (ListTarget, ListError)> {
+) -> Result<(), ContentsError> {
     let places = resources.iter().flat_map(|resource| {
         namespaces
             .iter()
@@ -154,13 +170,7 @@ async fn add_objects_in_namespaces(
     });
     let mut lists = stream::iter(places)
         .map(|(key, place)| async move {
-            let listed = list_in_served_version(
-                server,
-                &place,
-                &EVERYTHING,
-                HeldObject::from_object_unless_terminating,
-            )
-            .await;
+            let listed = list_objects(server, &place).await;
             (key, place, listed)
         })
         .buffer_unordered(concurrency);
@@ -168,7 +178,7 @@ async fn add_objects_in_namespaces(
         let held = contents.entry(key.clone()).or_default();
         match listed {
             Ok(objects) => held.objects.extend(objects),
-            Err(error) if error.is_same_for_every_list() => return Err((place, error)),
+            Err(error) if error.is_same_for_every_list() => return Err(ContentsError::List { place, error }),
             // For example forbidden to this user: the namespace then holds something unknown.
             Err(_) => held.unknown.push(place.resource.plural.clone()),
         }
@@ -223,26 +233,20 @@ mod tests {
         let paths = Arc::clone(paths);
         let service = tower::service_fn(move |request: Request<Body>| {
             let path = request.uri().path().to_owned();
-            let named = path
-                .strip_prefix("/api/v1/namespaces/")
-                .and_then(|rest| rest.split('/').next());
+            let in_namespace = path.strip_prefix("/api/v1/namespaces/").expect("a namespace");
+            let namespace = in_namespace.split('/').next().unwrap_or_default();
             let query = request.uri().query().unwrap_or_default();
             let start: usize = if query.contains("continue=2") { 2 } else { 0 };
-            let inside: Vec<&String> = all
-                .iter()
-                .filter(|name| named.is_none_or(|named| named == **name))
-                .collect();
-            let page = inside.iter().skip(start).take(2).enumerate();
-            let items: Vec<Value> = page
-                .map(|(place, namespace)| {
-                    let name = format!("{}", start + place);
+            let inside = all.iter().filter(|name| **name == namespace).count();
+            let items: Vec<Value> = (start..inside.min(start + 2))
+                .map(|index| {
                     json!({"metadata": {
-                        "name": name, "namespace": namespace, "resourceVersion": "1",
-                        "uid": format!("{namespace}-{name}"),
+                        "name": index.to_string(), "namespace": namespace, "resourceVersion": "1",
+                        "uid": format!("{namespace}-{index}"),
                     }})
                 })
                 .collect();
-            let more = if inside.len() > start + 2 { "2" } else { "" };
+            let more = if inside > start + 2 { "2" } else { "" };
             let body = json!({"items": items, "metadata": {"continue": more, "resourceVersion": "1"}});
             paths.lock().expect("no panic").push(path);
             async move { Ok::<_, Infallible>(Response::new(Body::from(body.to_string().into_bytes()))) }
@@ -265,30 +269,24 @@ mod tests {
 
     #[tokio::test]
     async fn a_namespace_with_an_object_without_a_uid_holds_something_unknown() {
-        let service = tower::service_fn(move |request: Request<Body>| {
-            let is_named = request.uri().path().contains("/namespaces/");
-            let item = |namespace: &str| json!({"metadata": {"name": "x", "namespace": namespace}});
-            let others = ["b", "c", "d"].map(item);
-            let items = if is_named {
-                vec![item("a")]
-            } else {
-                [vec![item("a")], others.to_vec()].concat()
-            };
-            let body = json!({"items": items, "metadata": {"resourceVersion": "1"}}).to_string();
+        let service = tower::service_fn(|_: Request<Body>| {
+            let item = json!({"metadata": {"name": "x", "namespace": "a"}});
+            let body = json!({"items": [item], "metadata": {"resourceVersion": "1"}}).to_string();
             async move { Ok::<_, Infallible>(Response::new(Body::from(body.into_bytes()))) }
         });
         let client = kube::Client::new(service, "default");
         let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
-        for names in [&["a"][..], &["a", "b", "c", "d"]] {
-            let containers: Vec<Live> = names.iter().map(|name| live("Namespace", None, name)).collect();
-            let found = list_contents_without_waiting(&server, &discovery(), &containers, 1).await;
-            let found = found.expect("contents");
-            assert_eq!(found[&containers[0].key].unknown, ["configmaps"], "{names:?}");
-        }
+        let container = live("Namespace", None, "a");
+        let containers = std::slice::from_ref(&container);
+        let found = list_contents_without_waiting(&server, &discovery(), containers, 1).await;
+        assert_eq!(found.expect("contents")[&container.key].unknown, ["configmaps"]);
     }
 
-    /// The objects inside of the namespaces, and the collections that were read for that.
-    async fn looked(containers: &[&str], objects_in: &[&str]) -> (BTreeMap<String, usize>, Vec<String>) {
+    /// Returns the number of objects in each of the namespaces, and the collections that were read for that.
+    async fn counts_and_paths(
+        containers: &[&str],
+        objects_in: &[&str],
+    ) -> (BTreeMap<String, usize>, Vec<String>) {
         let paths = Arc::default();
         let server = server(objects_in, &paths);
         let containers: Vec<Live> = containers
@@ -322,11 +320,11 @@ mod tests {
                 .collect()
         };
         let few = ["a", "b"];
-        let (found, paths) = looked(&few, &["a", "other"]).await;
+        let (found, paths) = counts_and_paths(&few, &["a", "other"]).await;
         assert_eq!((found, paths), (counts(&[("a", 1)]), each(&few)));
 
         let many = ["a", "b", "c", "d"];
-        let (found, paths) = looked(&many, &["other", "a", "a", "a", "d"]).await;
+        let (found, paths) = counts_and_paths(&many, &["other", "a", "a", "a", "d"]).await;
         assert_eq!((found, paths), (counts(&[("a", 3), ("d", 1)]), each(&many)));
     }
 }

@@ -102,7 +102,7 @@ impl Desired {
         self.members
             .iter()
             .map(|member| &member.key)
-            .filter(|key| key.group_kind.group.is_empty() && key.group_kind.kind == "Namespace")
+            .filter(|key| key.group_kind.is_namespace())
             .map(|key| key.name.as_str())
     }
 

@@ -7,7 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 use super::needed_to_end_set;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
-use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::identity::ObjectKey;
 use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::resource::Resource;
 use crate::model::set::{ParentObject, Set};
@@ -118,8 +118,7 @@ fn pair_applies_with_objects<'p>(
 impl NeededPermissions {
     /// Notes a namespace that the run may create. Permissions in it cannot be checked before it exists.
     fn note_created_namespace(&mut self, apply: &Apply, object: &DesiredObject) {
-        let is_namespace = object.key.group_kind == GroupKind::new("", "Namespace");
-        if is_namespace && apply.live_membership == LiveMembership::NotAMember {
+        if object.key.group_kind.is_namespace() && apply.live_membership == LiveMembership::NotAMember {
             self.created_namespaces.insert(object.key.name.clone());
         }
     }

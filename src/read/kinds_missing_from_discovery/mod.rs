@@ -323,7 +323,7 @@ pub(super) struct HiddenKinds {
 
 /// Describes the kinds that are unknown because the user lacks this permission, for a list of kinds that could not be
 /// listed.
-pub fn describe_kinds_behind_permission(permission: &str) -> String {
+pub fn describe_kinds_hidden_without_permission(permission: &str) -> String {
     format!("kinds that need permission to {permission}")
 }
 
