@@ -325,7 +325,7 @@ impl Execution<'_> {
         error: &ApiError,
     ) -> Prediction {
         let mut message = failed_apply_message(self.server, object, error).await;
-        if self.recreates_after_error(object, live_membership, error) {
+        if self.should_recreate_after(object, live_membership, error) {
             let subject = subject.clone();
             match self.predict_recreation(object, subject, error, message).await {
                 Ok(prediction) => return prediction,

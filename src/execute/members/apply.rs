@@ -116,7 +116,7 @@ impl Execution<'_> {
                 self.judge_answer_and_former_membership(object, subject, live_membership, &applied, kinds)
                     .await
             }
-            Err(Unapplied::Failed(error)) if self.recreates_after_error(object, live_membership, &error) => {
+            Err(Unapplied::Failed(error)) if self.should_recreate_after(object, live_membership, &error) => {
                 self.recreate(object, subject, &error, kinds).await
             }
             Err(unapplied) => self.reply_to_failed_apply(object, subject, unapplied).await,

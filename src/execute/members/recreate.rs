@@ -80,7 +80,7 @@ impl ObjectToRecreate {
 impl Execution<'_> {
     /// Returns whether the run tries to recreate an object whose update failed with this error: the server found the
     /// new object invalid, and the user chose to recreate it. An object of another set is never deleted.
-    pub fn recreates_after_error(
+    pub fn should_recreate_after(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -230,14 +230,8 @@ impl Execution<'_> {
         if preconditions.is_of_saved_plan() && !preconditions.admits(&object.key, &found) {
             return Err(NotRecreated::in_this_run(OVERTAKEN));
         }
-        if let Some(obstacle) = self.obstacle_if_others_own_refused_fields(object, &found, update_error) {
+        if let Some(obstacle) = self.obstacle_in_live_object(object, &found, update_error) {
             return Err(NotRecreated::from_obstacle(&obstacle));
-        }
-        let reset = ignore::ignored_fields_lost_by_recreation(object, &found, &self.writing.field_manager);
-        if !reset.is_empty() {
-            return Err(NotRecreated::from_obstacle(&RecreationObstacle::ResetsIgnored(
-                reset,
-            )));
         }
         let Some(live) = Live::from_object(&found, &object.resource) else {
             return Err(gone);
@@ -278,6 +272,22 @@ impl Execution<'_> {
             .collect()
     }
 
+    /// Returns an obstacle if the new object would lose fields of the live one: fields of others that the server refused
+    /// to change, or ignored fields.
+    fn obstacle_in_live_object(
+        &self,
+        object: &DesiredObject,
+        live: &Value,
+        update_error: &ApiError,
+    ) -> Option<RecreationObstacle> {
+        self.obstacle_if_others_own_refused_fields(object, live, update_error)
+            .or_else(|| {
+                let reset =
+                    ignore::ignored_fields_lost_by_recreation(object, live, &self.writing.field_manager);
+                (!reset.is_empty()).then_some(RecreationObstacle::ResetsIgnored(reset))
+            })
+    }
+
     /// Returns an obstacle if other managers alone own every field because of which the server refused the update. The
     /// manifest may be valid then, and the new object would lose the values of these fields.
     fn obstacle_if_others_own_refused_fields(
@@ -301,7 +311,8 @@ impl Execution<'_> {
         RecreationObstacle::from_refused_fields_of_others(fields, &object.object.value(), live, &ours)
     }
 
-    /// Deletes the object if it is as it was judged, and also what it owns, unless the new object adopts that.
+    /// Deletes the object if it is as it was judged, and also what it owns, unless the new object adopts that. It holds
+    /// no other objects: namespaces and CRDs are never recreated.
     async fn delete_if_as_judged(&self, old: &ObjectToRecreate) -> Result<DeleteEnd, NotRecreated> {
         if let Some(cause) = self.interrupt.cause() {
             return Err(NotRecreated::in_this_run(cause.reason()));
@@ -318,26 +329,15 @@ impl Execution<'_> {
             },
             preconditions: &self.plan.preconditions,
         };
-        // A namespace or CRD is kept if it has gained objects.
-        let kept = context
-            .outcomes_of_containers_to_keep(std::iter::once(&old.live))
-            .await;
-        let outcome = match kept.into_iter().next() {
-            Some(outcome) => outcome,
-            None => match context.delete_unless_changed(&old.live, &old.live).await {
-                DeleteAttempt::Ended(reply) => match (reply.webhook, &reply.outcome.error) {
-                    (Some(webhook), Some(error)) => {
-                        return Err(NotRecreated::until_webhook_answers(webhook, &error.text));
-                    }
-                    _ => reply.outcome,
-                },
-                DeleteAttempt::Changed(_) => return Ok(DeleteEnd::Changed),
-            },
+        let reply = match context.delete_unless_changed(&old.live, &old.live).await {
+            DeleteAttempt::Ended(reply) => reply,
+            DeleteAttempt::Changed(_) => return Ok(DeleteEnd::Changed),
         };
-        match (outcome.action, outcome.error) {
-            (Action::Recreated, _) => Ok(DeleteEnd::Deleted),
-            (_, Some(error)) => Err(NotRecreated::from_failed_request(error.text)),
-            (_, None) => Err(NotRecreated::in_this_run(outcome.reason)),
+        match (reply.webhook, reply.outcome.error, reply.outcome.action) {
+            (Some(webhook), Some(error), _) => Err(NotRecreated::until_webhook_answers(webhook, &error.text)),
+            (_, _, Action::Recreated) => Ok(DeleteEnd::Deleted),
+            (_, Some(error), _) => Err(NotRecreated::from_failed_request(error.text)),
+            (_, None, _) => Err(NotRecreated::in_this_run(reply.outcome.reason)),
         }
     }
 
