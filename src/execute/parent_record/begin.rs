@@ -29,7 +29,7 @@ pub struct KnownParent {
     /// The time of the last write of the entry.
     pub renewed: Moment,
     /// `true` if the run only takes objects out of the set. Such a run writes only the parent with the UID that it has
-    /// read, and does not create one.
+    /// read, and does not create one. Its entry says the same, but it may go on without an entry.
     pub takes_out: bool,
 }
 
@@ -37,12 +37,12 @@ pub struct KnownParent {
 pub(super) struct WritingRun<'a> {
     /// The id of the run's entry; empty if the run has no entry.
     pub(super) id: &'a str,
-    pub(super) target: WriteTarget<'a>,
+    pub(super) writable: WritableParent<'a>,
 }
 
 /// The parent that a run may write.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum WriteTarget<'a> {
+pub(super) enum WritableParent<'a> {
     /// Any parent of the set; if there is none, it is created. The run begins, and has found no parent.
     ExistingOrNew,
     /// Any parent of the set. The run has read one, so another client has deleted a parent that is missing now. Nobody
@@ -88,10 +88,10 @@ impl KnownParent {
     pub(super) fn as_writer(&self) -> WritingRun<'_> {
         WritingRun {
             id: self.entry_id(),
-            target: if self.takes_out {
-                WriteTarget::Uid(&self.parent.uid)
+            writable: if self.takes_out {
+                WritableParent::Uid(&self.parent.uid)
             } else {
-                WriteTarget::Existing
+                WritableParent::Existing
             },
         }
     }
@@ -212,7 +212,8 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<KnownParent, ParentWriteError> {
         // The lease counts from here, not from the answer: the machine may be suspended in between, and other runs
-        // count from the time in the entry. It is taken before the write, which may take effect without an answer.
+        // count from the time in the entry. It is taken before the write, which may take effect without an answer. A
+        // run that only takes objects out needs none: what it writes late adds no member that the record lacks.
         let before = Moment::now();
         if !run.takes_out {
             self.server.renew_lease(before);
@@ -223,10 +224,10 @@ impl ParentWriting<'_> {
         let uid = parent.as_ref().map(|parent| parent.uid.clone());
         let writer = WritingRun {
             id: &run.id,
-            target: match &uid {
-                Some(uid) if run.takes_out => WriteTarget::Uid(uid),
-                Some(_) => WriteTarget::Existing,
-                None => WriteTarget::ExistingOrNew,
+            writable: match &uid {
+                Some(uid) if run.takes_out => WritableParent::Uid(uid),
+                Some(_) => WritableParent::Existing,
+                None => WritableParent::ExistingOrNew,
             },
         };
         let written = self.decide_and_write_with_retries(parent, is_shared, &writer, sink, |read| {
@@ -270,26 +271,26 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
         decide: impl Fn(ParentRead) -> Result<RecordAndHistory, ParentWriteError>,
     ) -> Result<(ParentObject, bool), ParentWriteError> {
-        let mut target_parent = writer.target;
+        let mut writable = writer.writable;
         for attempt in 0..ATTEMPTS {
-            if parent.is_some() && matches!(target_parent, WriteTarget::ExistingOrNew) {
-                target_parent = WriteTarget::Existing;
+            if parent.is_some() && matches!(writable, WritableParent::ExistingOrNew) {
+                writable = WritableParent::Existing;
             }
-            let judged = match (&parent, target_parent) {
-                (Some(parent), WriteTarget::Uid(uid)) if parent.uid == uid => {
+            let judged = match (&parent, writable) {
+                (Some(parent), WritableParent::Uid(uid)) if parent.uid == uid => {
                     plan::judge_parent_for_deletion(self.set, parent)
                 }
-                (_, WriteTarget::Uid(_)) | (None, WriteTarget::Existing) => {
+                (_, WritableParent::Uid(_)) | (None, WritableParent::Existing) => {
                     return Err(ParentWriteError::Gone);
                 }
-                (parent, WriteTarget::Existing | WriteTarget::ExistingOrNew) => {
+                (parent, WritableParent::Existing | WritableParent::ExistingOrNew) => {
                     plan::judge_parent(self.set, parent.as_ref())
                 }
             };
             let status = judged
                 .and_then(|judged| judged.into_status_if_accepted(self.accepted))
                 .map_err(ParentWriteError::Refused)?;
-            let target = decide(ParentRead {
+            let decided = decide(ParentRead {
                 record: record_of_status(&status),
                 history: parent
                     .as_ref()
@@ -298,17 +299,17 @@ impl ParentWriting<'_> {
                 is_shared,
                 is_overtaken: attempt > 0,
             })?;
-            let target = self.build_annotations(&target, parent.as_ref())?;
+            let annotations = self.build_annotations(&decided, parent.as_ref())?;
             let written = match &parent {
-                Some(parent) if is_written_already(parent, &target) => {
+                Some(parent) if is_written_already(parent, &annotations) => {
                     return Ok((parent.clone(), is_shared));
                 }
                 Some(parent) => {
                     let seen = (parent.uid.as_str(), parent.resource_version.as_str());
-                    self.write_annotations(seen, &target, sink).await?
+                    self.write_annotations(seen, &annotations, sink).await?
                 }
                 None => {
-                    let created = self.create(&target, sink).await?;
+                    let created = self.create(&annotations, sink).await?;
                     if matches!(created, Written::Done(_)) {
                         sink(Event::Parent(self.set.parent.clone(), Action::Created));
                     }
@@ -318,7 +319,11 @@ impl ParentWriting<'_> {
             match written {
                 Written::Done(written) => {
                     self.report_abandoned_runs(parent.as_ref(), writer.id, sink);
-                    self.report_change_of_expiry(parent.as_ref(), target[EXPIRY_ANNOTATION].as_str(), sink);
+                    self.report_change_of_expiry(
+                        parent.as_ref(),
+                        annotations[EXPIRY_ANNOTATION].as_str(),
+                        sink,
+                    );
                     return Ok((*written, is_shared));
                 }
                 Written::Overtaken => {
@@ -326,7 +331,10 @@ impl ParentWriting<'_> {
                     // If the parent has the annotations that this run was to write, an earlier attempt of the same
                     // write was carried out, and its answer was lost: the annotations have the entry of this run, or
                     // have it no longer.
-                    if let Some(found) = found.as_ref().filter(|found| is_written_already(found, &target)) {
+                    if let Some(found) = found
+                        .as_ref()
+                        .filter(|found| is_written_already(found, &annotations))
+                    {
                         self.report_abandoned_runs(parent.as_ref(), writer.id, sink);
                         return Ok((found.clone(), is_shared));
                     }
@@ -355,10 +363,9 @@ impl ParentWriting<'_> {
             return;
         };
         sink(Event::Note(match self.writing.expiry {
+            Expiry::Kept => return,
+            Expiry::Removed => "the set no longer expires, because --expires was not given".to_owned(),
             Expiry::After(_) => format!("the set expires at {value}"),
-            Expiry::Kept | Expiry::Removed => {
-                "the set no longer expires, because --expires was not given".to_owned()
-            }
         }));
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::NOT_NARROWED;
-use super::begin::{KnownParent, WriteTarget, WritingRun};
+use super::begin::{KnownParent, WritableParent, WritingRun};
 use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory};
 use crate::event::{Ending, Event, Sink};
 use crate::execute::history::ChangeCounter;
@@ -111,8 +111,8 @@ impl ParentWriting<'_> {
             };
             if History::from_annotations(&parent.annotations).is_running(id) {
                 let uid = parent.uid.clone();
-                let target = WriteTarget::Uid(&uid);
-                let writer = WritingRun { id, target };
+                let writable = WritableParent::Uid(&uid);
+                let writer = WritingRun { id, writable };
                 let written =
                     self.decide_and_write_with_retries(Some(parent), false, &writer, sink, |read| {
                         Ok(RecordAndHistory {
