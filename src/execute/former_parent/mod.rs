@@ -58,7 +58,7 @@ pub struct ParentRelease<'a> {
     pub kept_objects: &'a ObjectsKeptInsteadOfDeleted,
     /// The context for listing what is left of the set.
     pub remaining: RemainingLister<'a>,
-    /// The kinds and namespaces that the parent may record without members outside of `remaining`.
+    /// What the record may hold at most: `remaining` lists all of it.
     pub listed: Record,
     /// The part of the record that has to stay: the kinds of it whose members a list may not show.
     pub unlisted: Record,
@@ -78,6 +78,13 @@ pub enum ParentOutcome {
     Kept(Box<KeptParent>),
     /// The user stopped the run before it deleted or kept the parent.
     Untouched,
+}
+
+/// The end of one attempt to write the parent.
+enum Attempt {
+    Ended(ParentOutcome),
+    /// Another client has written the parent first, so nothing was written.
+    Overtaken,
 }
 
 /// The reason why a parent is kept, and what it has to record.
@@ -119,27 +126,24 @@ impl ParentRelease<'_> {
     /// Deletes the parent, removes its record, or determines a narrower record, as `aim` says.
     pub async fn carry_out_aim(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let aim = self.aim;
-        let outcome = self.carry_out_aim_with_retries(sink).await;
+        let outcome = self.release_with_retries(sink).await;
         outcome.map_err(|error| match error {
             ReleaseError::Request(error) if aim != ParentAim::Delete => ReleaseError::Unwritten(error),
             error => error,
         })
     }
 
-    /// Carries out the aim, unless something keeps the parent. Looks again as long as other clients write the parent, and
+    /// Carries out the aim, unless something keeps the parent. Attempts it again as long as other clients write the parent, and
     /// after each wait for a webhook: one that judges the write, or one that converts what is read.
-    async fn carry_out_aim_with_retries(
-        mut self,
-        sink: &mut Sink<'_>,
-    ) -> Result<ParentOutcome, ReleaseError> {
+    async fn release_with_retries(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let (notes, uid) = (WaitNotes::default(), self.known.parent.uid.clone());
         let patience = self.writing.writing.webhook_patience.at_end;
         let webhooks = StartingWebhooks::new(patience, self.writing.interrupt, &notes);
         let (mut conflicts, mut webhook_failures) = (0, 0);
         while conflicts < ATTEMPTS {
-            match self.try_to_carry_out_aim(&uid, sink).await {
-                Ok(Some(ended)) => return Ok(ended),
-                Ok(None) => conflicts += 1,
+            match self.attempt(&uid, sink).await {
+                Ok(Attempt::Ended(outcome)) => return Ok(outcome),
+                Ok(Attempt::Overtaken) => conflicts += 1,
                 Err(error) => {
                     let is_to_be_sent_again = match error.failed_request() {
                         None => false,
@@ -161,19 +165,12 @@ impl ParentRelease<'_> {
         Err(ReleaseError::Parent(ParentWriteError::Contended))
     }
 
-    /// Reads the parent with this UID and what is left of its set, and writes the parent at most once. `None` if
-    /// another client has written it in between. A narrower record is only determined here: the end of the run writes it,
-    /// unless another run has written the record.
-    async fn try_to_carry_out_aim(
-        &mut self,
-        uid: &str,
-        sink: &mut Sink<'_>,
-    ) -> Result<Option<ParentOutcome>, ReleaseError> {
+    /// Reads the parent with this UID and what is left of its set, and writes the parent at most once.
+    async fn attempt(&mut self, uid: &str, sink: &mut Sink<'_>) -> Result<Attempt, ReleaseError> {
         let ParentWriting {
             server,
             set,
             resource,
-            interrupt,
             ..
         } = self.writing;
         let Some(parent) = read::read_live_parent(server, resource, &set.parent).await? else {
@@ -183,63 +180,78 @@ impl ParentRelease<'_> {
         if parent.live.uid != uid
             || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
         {
-            return self.end_without_record(&parent.object, uid, sink).await.map(Some);
+            return self
+                .end_without_record(&parent.object, uid, sink)
+                .await
+                .map(Attempt::Ended);
         }
-        let is_to_narrow = self.aim == ParentAim::Narrow;
-        if !is_to_narrow && parent.object.reading.records_more_than(&self.listed) {
+        if self.aim != ParentAim::Narrow && parent.object.reading.records_more_than(&self.listed) {
             return Err(ReleaseError::RecordWidened);
         }
         let disposition =
             decide_parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
         let listing = self.remaining.list_and_await_deletions(&disposition, sink);
-        let mut found = self
+        let found = self
             .writing
             .work_while_renewing(self.known, listing)
             .await
             .map_err(ReleaseError::RemainingNotListed)?;
-        if interrupt.is_requested() {
+        if self.writing.interrupt.is_requested() {
             let left = describe_members_not_gone(&found.remains, set, self.remaining.appliers);
             if let Some(obstacles) = left.filter(|_| self.aim == ParentAim::Delete) {
                 sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
             }
-            return Ok(Some(ParentOutcome::Untouched));
+            return Ok(Attempt::Ended(ParentOutcome::Untouched));
         }
+        self.keep_or_write_parent(&parent, &disposition, found, sink)
+            .await
+    }
+
+    /// Keeps the parent for what was `found` of its set, or writes it as it was read. A narrower record is only
+    /// determined here: the end of the run writes it, unless another run has written the record.
+    async fn keep_or_write_parent(
+        &mut self,
+        parent: &LiveParent,
+        disposition: &ParentDisposition,
+        mut found: RemainingList,
+        sink: &mut Sink<'_>,
+    ) -> Result<Attempt, ReleaseError> {
         let has_anything_left = self.has_anything_left(&found);
-        if is_to_narrow || (has_anything_left && self.aim == ParentAim::Delete) {
-            return self.keep_parent_for_remaining(found, None, sink).await.map(Some);
+        if self.aim == ParentAim::Narrow || (has_anything_left && self.aim == ParentAim::Delete) {
+            return self.keep_parent_for_remaining(found, None, sink).await;
         }
-        self.refuse_beside_adding_run(&parent.object, sink)?;
-        self.add_containers_that_stay(&mut found, &disposition);
+        self.refuse_while_another_run_may_add(&parent.object, sink)?;
+        self.add_containers_that_stay(&mut found, disposition);
         // Another client may be about to label objects, and copies keep the label of the set.
         let is_uncertain = self.aim == ParentAim::RemoveRecord
             && (has_anything_left || self.known.is_shared || !found.copies.is_empty());
         if is_uncertain || found.remains != Remains::default() {
-            return self.keep_parent_for_remaining(found, None, sink).await.map(Some);
+            return self.keep_parent_for_remaining(found, None, sink).await;
         }
-        let written = if self.aim == ParentAim::Delete && disposition == ParentDisposition::Goes {
+        let attempt = if self.aim == ParentAim::Delete && *disposition == ParentDisposition::Goes {
             let owned = match self.joined {
                 None => None,
                 Some(joined) => joined
-                    .find_object_owned_by_parent(set, &self.remaining.places)
+                    .find_object_owned_by_parent(self.writing.set, &self.remaining.places)
                     .await
                     .map_err(ReleaseError::NewSetNotListed)?,
             };
             if owned.is_some() {
-                return self.keep_parent_for_remaining(found, owned, sink).await.map(Some);
+                return self.keep_parent_for_remaining(found, owned, sink).await;
             }
             // The user may have stopped the run while the new set was listed.
-            if interrupt.is_requested() {
-                return Ok(Some(ParentOutcome::Untouched));
+            if self.writing.interrupt.is_requested() {
+                return Ok(Attempt::Ended(ParentOutcome::Untouched));
             }
-            self.delete_parent_unless_changed(&parent, sink).await?
+            self.delete_parent_unless_changed(parent, sink).await?
         } else {
-            self.remove_record_unless_changed(&parent, &disposition, sink)
+            self.remove_record_unless_changed(parent, disposition, sink)
                 .await?
         };
-        if written.is_some() {
+        if matches!(attempt, Attempt::Ended(_)) {
             self.known.forget_entry();
         }
-        Ok(written)
+        Ok(attempt)
     }
 
     /// Returns the error of a run whose parent another client has deleted. What it recorded last is not known, so neither
@@ -250,7 +262,7 @@ impl ParentRelease<'_> {
     }
 
     /// Refuses to end a set to which another run may still add members.
-    fn refuse_beside_adding_run(
+    fn refuse_while_another_run_may_add(
         &self,
         parent: &ParentObject,
         sink: &mut Sink<'_>,
@@ -288,15 +300,17 @@ impl ParentRelease<'_> {
         }
     }
 
-    /// Deletes the parent as it was read; `None` if it has changed since.
+    /// Deletes the parent as it was read.
     async fn delete_parent_unless_changed(
         &self,
         parent: &LiveParent,
         sink: &mut Sink<'_>,
-    ) -> Result<Option<ParentOutcome>, ReleaseError> {
+    ) -> Result<Attempt, ReleaseError> {
         let live = &parent.live;
         let removed = self.writing.delete_if_unchanged(live).await?;
-        let Some(left) = removed else { return Ok(None) };
+        let Some(left) = removed else {
+            return Ok(Attempt::Overtaken);
+        };
         let reason = match left {
             DeletedParent::GoneBefore => GONE_ALREADY.to_owned(),
             DeletedParent::TerminatingBefore => ReasonToKeep::Terminating {
@@ -312,7 +326,7 @@ impl ParentRelease<'_> {
             }
             DeletedParent::Gone | DeletedParent::GoneBefore => None,
         };
-        Ok(Some(going.map_or(ParentOutcome::Gone, |live| {
+        Ok(Attempt::Ended(going.map_or(ParentOutcome::Gone, |live| {
             ParentOutcome::Terminating(Box::new(live))
         })))
     }
@@ -329,22 +343,22 @@ impl ParentRelease<'_> {
         }
     }
 
-    /// Removes the record from a parent that is kept as an ordinary object; `None` if it has changed since. The reason
-    /// is reported if the parent was to be deleted.
+    /// Removes the record from a parent that is kept as an ordinary object, unless it has changed since it was read. The
+    /// reason is reported if the parent was to be deleted.
     async fn remove_record_unless_changed(
         &self,
         parent: &LiveParent,
         disposition: &ParentDisposition,
         sink: &mut Sink<'_>,
-    ) -> Result<Option<ParentOutcome>, ReleaseError> {
+    ) -> Result<Attempt, ReleaseError> {
         if !self.writing.remove_record_if_unchanged(&parent.object).await? {
-            return Ok(None);
+            return Ok(Attempt::Overtaken);
         }
         if let (ParentAim::Delete, ParentDisposition::Stays(why)) = (self.aim, disposition) {
             let reason = format!("{why}; only the set's record was removed");
             sink(outcome_event(&parent.live, Action::Skipped, reason));
         }
-        Ok(Some(ParentOutcome::Ordinary))
+        Ok(Attempt::Ended(ParentOutcome::Ordinary))
     }
 
     /// Reports why the parent is kept: as its outcome if it was to be deleted, else as a warning.

@@ -1,7 +1,7 @@
 //! Determines what a parent that cannot go has to record: what is left of its set.
 
 use super::wait_until_members_are_gone::RemainingList;
-use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
+use super::{Attempt, KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::event::Sink;
 use crate::execute::deletion::report_parent_and_remains::describe_unlisted_kinds;
 use crate::model::applyset::Record;
@@ -49,7 +49,7 @@ impl ParentRelease<'_> {
         found: RemainingList,
         owned: Option<ObjectKey>,
         sink: &mut Sink<'_>,
-    ) -> Result<ParentOutcome, ReleaseError> {
+    ) -> Result<Attempt, ReleaseError> {
         let mut record = self.build_record_of_everything_left(&found);
         if !self.known.is_shared
             && !self
@@ -68,7 +68,11 @@ impl ParentRelease<'_> {
             let reason = self.describe_remaining(&found.remains);
             self.report_kept_parent(&reason, sink);
         }
-        Ok(ParentOutcome::Kept(Box::new(KeptParent { found, owned, record })))
+        Ok(Attempt::Ended(ParentOutcome::Kept(Box::new(KeptParent {
+            found,
+            owned,
+            record,
+        }))))
     }
 
     fn describe_remaining(&self, remains: &Remains) -> String {
