@@ -11,7 +11,7 @@ mod postponed;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::plan::{ActionId, Barrier, EdgeKind, Graph};
+use crate::plan::{ActionId, Barrier, EdgeKind, Graph, NodeKind};
 
 /// The progress of a graph while it is carried out.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub struct Skipped {
 struct Node {
     id: ActionId,
     /// The lane of an action, or the condition of a barrier.
-    lane: Result<Lane, Barrier>,
+    kind: NodeKind<Lane>,
     /// The nodes that this one waits for.
     before: Vec<(ActionId, EdgeKind)>,
     /// The nodes that wait for this one.
@@ -87,7 +87,10 @@ impl Schedule {
     pub fn new<A>(graph: &Graph<A>, lane: impl Fn(&A) -> Lane) -> Self {
         let nodes = graph.nodes().map(|(id, node)| Node {
             id,
-            lane: node.action.as_ref().map(&lane).map_err(|barrier| *barrier),
+            kind: match &node.kind {
+                NodeKind::Action(action) => NodeKind::Action(lane(action)),
+                NodeKind::Barrier(barrier) => NodeKind::Barrier(*barrier),
+            },
             before: node.before.clone(),
             after: Vec::new(),
             unended_before: node.before.len(),
@@ -153,7 +156,7 @@ impl Schedule {
 
     /// Records that a postponed action can begin again. The action stays postponed until it ends.
     pub fn resume(&mut self, id: ActionId) {
-        if let Ok(lane) = self.nodes[id.index()].lane {
+        if let NodeKind::Action(lane) = self.nodes[id.index()].kind {
             self.ready[lane as usize].insert(id);
         }
     }
@@ -206,7 +209,7 @@ impl Schedule {
     /// Marks an action as ready to begin. A barrier is opened instead, and added to `ended`.
     fn make_action_ready_or_open_barrier(&mut self, id: ActionId, ended: &mut VecDeque<ActionId>) {
         let node = &mut self.nodes[id.index()];
-        if let Ok(lane) = node.lane {
+        if let NodeKind::Action(lane) = node.kind {
             node.state = NodeState::Released;
             self.ready[lane as usize].insert(id);
         } else {
@@ -238,9 +241,9 @@ impl Schedule {
                 is_held_up[index] = node.is_postponed;
                 continue;
             }
-            match node.lane {
-                Ok(_) => is_held_up[index] = before.any(|earlier| is_held_up[earlier]),
-                Err(Barrier::EndedOrPostponed)
+            match node.kind {
+                NodeKind::Action(_) => is_held_up[index] = before.any(|earlier| is_held_up[earlier]),
+                NodeKind::Barrier(Barrier::EndedOrPostponed)
                     if before.all(|earlier| is_held_up[earlier] || self.nodes[earlier].has_ended()) =>
                 {
                     let id = node.id;
@@ -248,7 +251,7 @@ impl Schedule {
                     // Nothing is skipped: a barrier cannot fail.
                     self.release_or_skip_successors(VecDeque::from([id]));
                 }
-                Err(_) => {}
+                NodeKind::Barrier(_) => {}
             }
         }
     }

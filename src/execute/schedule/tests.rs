@@ -63,7 +63,7 @@ impl Run {
     fn id(&self, name: Name) -> ActionId {
         let mut nodes = self.graph.nodes();
         nodes
-            .find(|(_, node)| node.action == Ok(name))
+            .find(|(_, node)| node.kind == NodeKind::Action(name))
             .expect("an action")
             .0
     }
@@ -268,7 +268,7 @@ fn every_action_of_any_graph_ends_once_and_none_before_what_it_needs() {
                 let outcomes = digits(outcomes, OUTCOMES.len()).map(|digit| OUTCOMES[digit]);
                 let ends = carry_out(&graph, outcomes);
                 for (id, node) in graph.nodes() {
-                    let has_ended = node.action.is_err() || ends[id.index()].is_some();
+                    let has_ended = matches!(node.kind, NodeKind::Barrier(_)) || ends[id.index()].is_some();
                     assert!(
                         has_ended,
                         "graph {number} with barriers {barriers}, {outcomes:?}: {id:?}"
