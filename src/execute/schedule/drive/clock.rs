@@ -44,7 +44,7 @@ impl<'k> Clock<'k> {
     }
 
     /// Removes an action that has ended. Returns how long it took; `None` if it was not a write.
-    pub(super) fn end(&mut self, id: ActionId) -> Option<Duration> {
+    pub(super) fn stop(&mut self, id: ActionId) -> Option<Duration> {
         let Begun { lane, since, .. } = self.under_way.remove(&id)?;
         if lane != Lane::Write {
             return None;

@@ -48,35 +48,42 @@ pub trait Work {
     fn take_answer(&self, action: &Self::Action, answer: Self::Answer, sink: &mut Sink<'_>) -> ActionEnd;
 
     /// Returns the lane of an action, which says when it begins.
-    fn lane(&self, _: &Self::Action) -> Lane {
+    fn lane(&self, _action: &Self::Action) -> Lane {
         Lane::Write
     }
 
     /// Returns the webhook that could not be called, if that is the answer; the driver then postpones the action.
-    fn unreachable_webhook<'w>(&self, _: &'w Self::Answer) -> Option<&'w UnreachableWebhook> {
+    fn unreachable_webhook<'w>(&self, _answer: &'w Self::Answer) -> Option<&'w UnreachableWebhook> {
         None
     }
 
     /// Returns the answer of a wait of `Lane::WaitTogether`, if it is known without waiting.
-    fn answer_known_without_waiting(&self, _: &Self::Action) -> Option<Self::Answer> {
+    fn answer_known_without_waiting(&self, _action: &Self::Action) -> Option<Self::Answer> {
         None
     }
 
     /// Carries out waits of `Lane::WaitTogether`, and sends the answer of each as soon as it is known.
     fn wait_together<'s>(
         &'s self,
-        _: Vec<(ActionId, &'s Self::Action)>,
-        _: AnswerSender<Self::Answer>,
-        _: &'s RefCell<&mut Sink<'_>>,
+        _waits: Vec<(ActionId, &'s Self::Action)>,
+        _answers: AnswerSender<Self::Answer>,
+        _sink: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
         Box::pin(async {})
     }
 
     /// Reports actions that are skipped.
-    fn report_skipped(&self, _: &[Skipped], _: &Graph<Self::Action>, _: &Schedule, _: &mut Sink<'_>) {}
+    fn report_skipped(
+        &self,
+        _skipped: &[Skipped],
+        _graph: &Graph<Self::Action>,
+        _schedule: &Schedule,
+        _sink: &mut Sink<'_>,
+    ) {
+    }
 
     /// Reports the number of writes that begin after a wait.
-    fn report_writes_after_wait(&self, _: usize, _: &mut Sink<'_>) {}
+    fn report_writes_after_wait(&self, _count: usize, _sink: &mut Sink<'_>) {}
 }
 
 /// The answer to a write.
@@ -151,50 +158,42 @@ impl<'a> Driver<'a> {
     /// Carries out a graph, and returns once all of its actions have ended or the run has stopped.
     pub async fn run<W: Work>(&mut self, graph: &Graph<W::Action>, work: &W, sink: &mut Sink<'_>) {
         let sink = RefCell::new(sink);
-        let (answer_sender, mut answers_of_waits) = mpsc::unbounded_channel();
+        let (answer_sender, mut answers_from_batches) = mpsc::unbounded_channel();
         let webhooks = StartingWebhooks::new(self.webhook_patience, self.interrupt, self.notes);
-        let mut progress = RunningGraph {
+        let mut running = RunningGraph {
             work,
             graph,
             sink: &sink,
             schedule: Schedule::new(graph, |action| work.lane(action)),
             postponed: Postponed::new(webhooks),
             waits_to_begin: Vec::new(),
+            batches_of_waits: FuturesUnordered::new(),
+            answer_sender,
+            is_next_write_after_wait: false,
         };
         let mut under_way = FuturesUnordered::new();
-        let mut waits: FuturesUnordered<LocalBoxFuture<'_, ()>> = FuturesUnordered::new();
         let mut clock = Clock::new();
-        let mut writes_follow_wait = false;
         loop {
-            progress.stop_if_requested(self.interrupt);
-            progress.end_or_collect_waits();
-            while let Some(id) = self.take_next(&mut progress, &clock) {
-                let action = progress.action_with_id(id);
-                let lane = work.lane(action);
-                // The first write after a wait: the progress counts the writes from here on.
-                if lane == Lane::Write && waits.is_empty() && std::mem::take(&mut writes_follow_wait) {
-                    let total = 1 + progress.schedule.ready_count(Lane::Write);
-                    progress.with_sink(|sink| work.report_writes_after_wait(total, sink));
-                }
-                clock.begin(id, lane, work.key(action));
-                progress.postponed.record_begin(id);
+            running.stop_if_requested(self.interrupt);
+            running.end_or_collect_waits();
+            while let Some(id) = self.take_next(&mut running, &clock) {
+                let action = running.begin(id, &mut clock);
                 under_way.push(async move { (id, work.perform(action).await) });
             }
             // Probes of webhooks do not count: they may be sent until the end of the run.
-            let is_idle = under_way.len() == progress.postponed.count_probes_under_way();
-            if is_idle && !progress.waits_to_begin.is_empty() {
-                let ids = std::mem::take(&mut progress.waits_to_begin);
-                let batch = ids.into_iter().map(|id| (id, progress.action_with_id(id)));
-                waits.push(work.wait_together(batch.collect(), answer_sender.clone(), &sink));
-                writes_follow_wait = true;
+            let is_idle = under_way.len() == running.postponed.count_probes_under_way();
+            if is_idle && !running.waits_to_begin.is_empty() {
+                running.begin_batch_of_waits();
             }
-            if is_idle && waits.is_empty() {
-                progress.postponed.start_time_limits();
+            if is_idle && running.batches_of_waits.is_empty() {
+                running.postponed.start_time_limits();
             } else {
-                progress.postponed.stop_time_limits();
+                running.postponed.stop_time_limits();
             }
-            let next_probe = progress.postponed.next_probe_time();
-            let has_ended = under_way.is_empty() && waits.is_empty() && answers_of_waits.is_empty();
+            let next_probe = running.postponed.next_probe_time();
+            let has_ended = under_way.is_empty()
+                && running.batches_of_waits.is_empty()
+                && answers_from_batches.is_empty();
             if has_ended && next_probe.is_none() {
                 break;
             }
@@ -204,40 +203,39 @@ impl<'a> Driver<'a> {
             tokio::select! {
                 biased;
                 Some((id, answer)) = under_way.next(), if !under_way.is_empty() => {
-                    if let Some(latency) = clock.end(id) {
+                    if let Some(latency) = clock.stop(id) {
                         self.adjust_limit(latency, throttled_before, clock.writes);
                     }
-                    progress.end_or_postpone(id, answer);
+                    running.end_or_postpone(id, answer);
                 }
-                Some((id, answer)) = answers_of_waits.recv() => {
+                Some((id, answer)) = answers_from_batches.recv() => {
                     self.freshness.mark_outdated();
-                    progress.end(id, answer);
+                    running.record_end_and_report_skipped(id, answer);
                     // What has waited together begins after all answers, so that it is read again once.
-                    while let Ok((id, answer)) = answers_of_waits.try_recv() {
-                        progress.end(id, answer);
+                    while let Ok((id, answer)) = answers_from_batches.try_recv() {
+                        running.record_end_and_report_skipped(id, answer);
                     }
                 }
-                Some(()) = waits.next(), if !waits.is_empty() => {}
+                Some(()) = running.batches_of_waits.next(), if !running.batches_of_waits.is_empty() => {}
                 () = sleep_until_probe(next_probe), if next_probe.is_some() => {
                     self.freshness.mark_outdated();
-                    progress.begin_due_probes();
+                    running.begin_due_probes();
                 }
-                () = self.interrupt.wait_until_requested(), if !progress.schedule.is_stopped() => {}
-                _ = clock.interval.tick() => progress.with_sink(|sink| clock.report_slowest(sink)),
+                () = self.interrupt.wait_until_requested(), if !running.schedule.is_stopped() => {}
+                _ = clock.interval.tick() => running.with_sink(|sink| clock.report_slowest(sink)),
             }
         }
         self.report_notes(&sink);
-        progress.with_sink(|sink| clock.report_none_slow(sink));
+        running.with_sink(|sink| clock.report_none_slow(sink));
     }
 
-    /// Takes the next wait or write that can begin; `None` if none can begin now. Waits of `Lane::WaitTogether` are
-    /// collected in `waits_to_begin` instead.
+    /// Takes the next action of `Lane::Wait` or `Lane::Write` that can begin; `None` if none can begin now.
     fn take_next<W: Work>(
         &self,
-        progress: &mut RunningGraph<'_, '_, '_, W>,
+        running: &mut RunningGraph<'_, '_, '_, W>,
         clock: &Clock<'_>,
     ) -> Option<ActionId> {
-        if let Some(id) = progress.schedule.take_next(Lane::Wait) {
+        if let Some(id) = running.schedule.take_next(Lane::Wait) {
             return Some(id);
         }
         if !self
@@ -246,7 +244,7 @@ impl<'a> Driver<'a> {
         {
             return None;
         }
-        progress.schedule.take_next(Lane::Write)
+        running.schedule.take_next(Lane::Write)
     }
 
     /// Adjusts the concurrency limit after a write has ended. `throttled_before` is the number of answers with 429 (Too
@@ -284,6 +282,12 @@ struct RunningGraph<'p, 's, 't, W: Work> {
     postponed: Postponed<'p, W::Answer>,
     /// The actions of `Lane::WaitTogether` that begin once nothing else can begin.
     waits_to_begin: Vec<ActionId>,
+    /// The waits of `Lane::WaitTogether` that are under way.
+    batches_of_waits: FuturesUnordered<LocalBoxFuture<'p, ()>>,
+    /// Gives the batches their way to answer.
+    answer_sender: AnswerSender<W::Answer>,
+    /// `true` from the begin of a batch until the first write after it.
+    is_next_write_after_wait: bool,
 }
 
 impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
@@ -292,6 +296,30 @@ impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
     /// For a barrier, which never begins.
     fn action_with_id(&self, id: ActionId) -> &'p W::Action {
         self.graph.action(id).expect("only actions begin")
+    }
+
+    /// Notes the begin of an action, and returns it.
+    fn begin(&mut self, id: ActionId, clock: &mut Clock<'p>) -> &'p W::Action {
+        let action = self.action_with_id(id);
+        let lane = self.work.lane(action);
+        if lane == Lane::Write && self.batches_of_waits.is_empty() && self.is_next_write_after_wait {
+            self.is_next_write_after_wait = false;
+            let total = 1 + self.schedule.ready_count(Lane::Write);
+            self.with_sink(|sink| self.work.report_writes_after_wait(total, sink));
+        }
+        clock.begin(id, lane, self.work.key(action));
+        self.postponed.record_begin(id);
+        action
+    }
+
+    fn begin_batch_of_waits(&mut self) {
+        let ids = std::mem::take(&mut self.waits_to_begin);
+        let batch = ids.into_iter().map(|id| (id, self.action_with_id(id)));
+        let waiting = self
+            .work
+            .wait_together(batch.collect(), self.answer_sender.clone(), self.sink);
+        self.batches_of_waits.push(waiting);
+        self.is_next_write_after_wait = true;
     }
 
     fn with_sink(&self, report: impl FnOnce(&mut Sink<'_>)) {
@@ -307,7 +335,7 @@ impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
         if self.schedule.is_stopped() {
             self.waits_to_begin.clear();
             for (id, answer) in self.postponed.give_up_all() {
-                self.end(id, answer);
+                self.record_end_and_report_skipped(id, answer);
             }
         }
     }
@@ -317,7 +345,7 @@ impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
     fn end_or_collect_waits(&mut self) {
         while let Some(id) = self.schedule.take_next(Lane::WaitTogether) {
             match self.work.answer_known_without_waiting(self.action_with_id(id)) {
-                Some(answer) => self.end(id, answer),
+                Some(answer) => self.record_end_and_report_skipped(id, answer),
                 None => self.waits_to_begin.push(id),
             }
         }
@@ -335,12 +363,12 @@ impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
             self.schedule.resume(other);
         }
         for (ended, answer) in effect.ended {
-            self.end(ended, answer);
+            self.record_end_and_report_skipped(ended, answer);
         }
     }
 
     /// Records the end of an action, and reports it and the actions that are skipped because of it.
-    fn end(&mut self, id: ActionId, answer: W::Answer) {
+    fn record_end_and_report_skipped(&mut self, id: ActionId, answer: W::Answer) {
         let action = self.action_with_id(id);
         let mut sink = |event: Event| (self.sink.borrow_mut())(event);
         let end = self.work.take_answer(action, answer, &mut sink);
