@@ -326,7 +326,7 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
         state,
         writing,
         plan,
-        user,
+        administrator,
         ..
     } = prepared;
     let parent = state.parent_object();
@@ -337,5 +337,5 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
         let to_predict = permissions::needed_for_dry_run(&named.set.parent, desired, plan);
         needed.rights.extend(to_predict.rights);
     }
-    session::permissions::check_to_write(&cluster.server, *user, &needed, writing).await
+    session::permissions::check_to_write(&cluster.server, *administrator, &needed, writing).await
 }

@@ -76,15 +76,15 @@ pub async fn plan_to_write(
     options: &ApplyOptions,
     outdated: Option<Prepared>,
 ) -> Result<Prepared, Error> {
-    let (resolved, mut user) = match outdated {
+    let (resolved, mut administrator) = match outdated {
         None => {
             let connection = run.connect(shared).await?;
             let resolved = resolve_set_and_desired(run, connection, options, Input::Sources).await?;
             (resolved, Administrator::NotAsked)
         }
         Some(outdated) => {
-            let user = outdated.user;
-            (ResolvedSet::from_outdated(outdated).await?, user)
+            let administrator = outdated.administrator;
+            (ResolvedSet::from_outdated(outdated).await?, administrator)
         }
     };
     let server = resolved.cluster.server.clone();
@@ -93,15 +93,15 @@ pub async fn plan_to_write(
     let needs_permissions =
         options.writing.dry_run != DryRun::Client && resolved.named.is_known_to_change(&resolved.desired);
     let asking = async {
-        if needs_permissions && user == Administrator::NotAsked {
+        if needs_permissions && administrator == Administrator::NotAsked {
             // The history of the set names the user, so the name is asked for in the same round trip.
-            (user, _) = join(ask_whether_administrator(&server), user_name(&server)).await;
+            (administrator, _) = join(ask_whether_administrator(&server), user_name(&server)).await;
         }
     };
     let planning = read_and_plan(resolved, options, options.take_over);
     let (prepared, ()) = join(planning, asking).await;
     let mut prepared = prepared?;
-    prepared.user = user;
+    prepared.administrator = administrator;
     Ok(prepared)
 }
 
@@ -158,50 +158,34 @@ async fn resolve_set_and_desired(
     let hooks = options.policy.hooks;
     let divide = |manifests| Manifests::with_hooks_separated(manifests, hooks);
     let (mut cluster, manifests) = match input {
-        Input::Sources | Input::SourcesWithBase(_) | Input::SourcesToSave(_) => {
-            let (cluster, manifests) = discover_and_read_manifests(
-                connection,
-                options.sources.clone(),
-                options.recursion,
-                run.kind_waits(),
-                divide,
-                Some(&options.set),
-            )
-            .await?;
-            match input {
-                Input::SourcesToSave(salt) => {
-                    check_secrets_can_be_read_again(&manifests)?;
-                    manifests_to_save = manifests
-                        .all()
-                        .map(|manifest| SavedManifest::new(manifest, &salt))
-                        .collect();
-                }
-                Input::SourcesWithBase(sources) => base_sources = Some(sources),
-                _ => {}
-            }
+        Input::Sources => read_sources(run, connection, options).await?,
+        Input::SourcesWithBase(sources) => {
+            base_sources = Some(sources);
+            read_sources(run, connection, options).await?
+        }
+        Input::SourcesToSave(salt) => {
+            let (cluster, manifests) = read_sources(run, connection, options).await?;
+            check_secrets_can_be_read_again(&manifests)?;
+            manifests_to_save = manifests
+                .all()
+                .map(|manifest| SavedManifest::new(manifest, &salt))
+                .collect();
             (cluster, manifests)
         }
         Input::Saved { manifests, namespace } => {
             connection.namespace = namespace;
             let wanted = Wanted::ParentAndNamespaces(&options.set, &manifests.applied);
-            let mut cluster = discover(connection, run.kind_waits(), wanted).await?;
-            cluster
-                .complete_discovery_for_manifests(&manifests.applied)
-                .await?;
-            (cluster, manifests)
+            let cluster = discover(connection, run.kind_waits(), wanted).await?;
+            complete_discovery(cluster, manifests).await?
         }
         Input::SavedToCompare(plan) => {
             connection.namespace.clone_from(&plan.set.namespace);
-            let mut cluster = discover(connection, run.kind_waits(), Wanted::Nothing).await?;
+            let cluster = discover(connection, run.kind_waits(), Wanted::Nothing).await?;
             let manifests;
             (manifests, incomplete) =
                 saved_plan_to_compare::fill_in_secret_values(&cluster, &plan, options.writing.concurrency)
                     .await?;
-            let manifests = divide(manifests);
-            cluster
-                .complete_discovery_for_manifests(&manifests.applied)
-                .await?;
-            (cluster, manifests)
+            complete_discovery(cluster, divide(manifests)).await?
         }
     };
     open_connections_for_new_set(&cluster, &manifests);
@@ -241,6 +225,33 @@ async fn resolve_set_and_desired(
         recreate,
         base,
     })
+}
+
+/// Reads the sources that the options name, while the server is discovered.
+async fn read_sources(
+    run: &CommandRun,
+    connection: Connection,
+    options: &ApplyOptions,
+) -> Result<(Cluster, Manifests), Error> {
+    discover_and_read_manifests(
+        connection,
+        options.sources.clone(),
+        options.recursion,
+        run.kind_waits(),
+        |manifests| Manifests::with_hooks_separated(manifests, options.policy.hooks),
+        Some(&options.set),
+    )
+    .await
+}
+
+async fn complete_discovery(
+    mut cluster: Cluster,
+    manifests: Manifests,
+) -> Result<(Cluster, Manifests), Error> {
+    cluster
+        .complete_discovery_for_manifests(&manifests.applied)
+        .await?;
+    Ok((cluster, manifests))
 }
 
 /// Checks that `apply --plan` can read the values of all Secrets again, because a saved plan does not have them.

@@ -36,7 +36,7 @@ pub struct Prepared {
     /// The notes about what writes wait for, which are not reported yet.
     wait_notes: WaitNotes,
     /// The server's answer whether the user is an administrator, if it was asked.
-    pub user: Administrator,
+    pub administrator: Administrator,
 }
 
 impl Prepared {
@@ -61,7 +61,7 @@ impl Prepared {
             manifests: Vec::new(),
             base: None,
             wait_notes: WaitNotes::default(),
-            user: Administrator::NotAsked,
+            administrator: Administrator::NotAsked,
         }
     }
 

@@ -116,10 +116,10 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
     };
     let taken_in = keys(|outcome| outcome.taken_in);
     let recreated = keys(|outcome| outcome.action == Action::Recreated);
-    let times = prepared.plan.describe_prune_times(&prepared.policy);
+    let times_by_uid = prepared.plan.describe_prune_times(&prepared.policy);
     let prunes = prepared.plan.all_prunes();
-    let mut times: BTreeMap<&ObjectKey, &String> = prunes
-        .filter_map(|live| Some((&live.key, times.get(&*live.uid)?)))
+    let mut times_by_key: BTreeMap<&ObjectKey, &String> = prunes
+        .filter_map(|live| Some((&live.key, times_by_uid.get(&*live.uid)?)))
         .collect();
     let accepted = prepared.plan.accepted.iter();
     let mut losses: BTreeMap<&ObjectKey, BTreeSet<String>> = accepted
@@ -133,7 +133,7 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
         recreated: recreated.contains(&key),
         lost: losses.remove(&key).unwrap_or_default(),
         left_to_autoscaler: saved::pointer_left_to_autoscaler(&prepared.desired, &key),
-        prune_time: times.remove(&key).cloned().unwrap_or_default(),
+        prune_time: times_by_key.remove(&key).cloned().unwrap_or_default(),
         key,
         intent,
     });
@@ -256,17 +256,17 @@ pub async fn plan_again_and_compare(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
-    saved: &SavedPlan,
+    plan_file: &SavedPlan,
 ) -> Result<Prepared, Error> {
-    let manifests = saved::restore_manifests_with_secrets(saved)?;
+    let manifests = saved::restore_manifests_with_secrets(plan_file)?;
     let input = Input::Saved {
         manifests: Manifests::with_hooks_separated(manifests, options.policy.hooks),
-        namespace: saved.set.namespace.clone(),
+        namespace: plan_file.set.namespace.clone(),
     };
     let connection = run.connect(shared).await?;
     let mut prepared = plan_from_saved(run, connection, options, input).await?;
-    let seen = read_present_states(&prepared, saved).await?;
-    let parent_seen = read_present_parent_state(&prepared, &saved.salt).await?;
+    let seen = read_present_states(&prepared, plan_file).await?;
+    let parent_seen = read_present_parent_state(&prepared, &plan_file.salt).await?;
     let cluster = identify_cluster(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
     let fresh = CurrentState {
         cluster: &cluster,
@@ -278,19 +278,19 @@ pub async fn plan_again_and_compare(
         namespaces: &namespace_uids(&prepared.state.namespaces),
         seen: &seen,
     };
-    let drift = saved::find_drift(saved, &fresh);
+    let drift = saved::find_drift(plan_file, &fresh);
     if !drift.is_empty() {
         return Err(saved::stale_plan_error(drift));
     }
-    let written = saved
+    let written = plan_file
         .objects
         .iter()
         .filter(|object| matches!(object.intent, Intent::Apply | Intent::Prune));
     let seen_before_write = written.map(|object| (object.key.clone(), seen.get(&object.key).cloned()));
-    let to_recreate = saved.objects.iter().filter(|object| object.recreated);
+    let to_recreate = plan_file.objects.iter().filter(|object| object.recreated);
     let recreated = to_recreate.map(|object| object.key.clone()).collect();
     prepared.plan.preconditions =
-        Preconditions::for_saved_plan(saved.salt.clone(), seen_before_write.collect(), parent_seen)
+        Preconditions::for_saved_plan(plan_file.salt.clone(), seen_before_write.collect(), parent_seen)
             .with_recreated(recreated)
             .with_ignored_fields(&ignored_fields(&prepared));
     Ok(prepared)
@@ -300,9 +300,9 @@ pub async fn plan_again_and_compare(
 /// out.
 async fn read_present_states(
     prepared: &Prepared,
-    saved: &SavedPlan,
+    plan_file: &SavedPlan,
 ) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
-    let keys = saved::objects_to_read(saved, &prepared.plan, &prepared.desired);
+    let keys = saved::objects_to_read(plan_file, &prepared.plan, &prepared.desired);
     let resources = known_resources(prepared);
     let ignored = &ignored_fields(prepared);
     let server = &prepared.cluster.server;
@@ -319,7 +319,7 @@ async fn read_present_states(
             let read = read::read_object(server, &resource, &key).await;
             let object = read.map_err(|error| error.to_error_while_reading(&key))?;
             let fields = ignored.get(&key).map_or(&[][..], Vec::as_slice);
-            let seen = object.and_then(|object| Seen::from_object_without(&object, fields, &saved.salt));
+            let seen = object.and_then(|object| Seen::from_object_without(&object, fields, &plan_file.salt));
             Ok::<_, Error>(seen.map(|seen| (key, seen)))
         }
     });
