@@ -161,8 +161,7 @@ impl<'r> Work for Applies<'r, '_> {
                 execution.await_new_schema_of_kind(applies, self.kinds).await;
                 ApplyAnswer::SchemaAwaited
             }
-            // Never called: `wait_together` carries out these waits.
-            ApplyAction::AwaitCurrent(_) => ApplyAnswer::Awaited(CurrentResult::NotCurrent),
+            ApplyAction::AwaitCurrent(_) => unreachable!("`wait_together` carries out these waits"),
         }
     }
 
