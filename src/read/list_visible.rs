@@ -56,15 +56,15 @@ pub async fn list_visible_everywhere<T>(
     let pick = &pick;
     let mut lists = stream::iter(resources)
         .map(|resource| async move {
-            let whole = ListTarget::new(resource, None);
-            let read = list_in_served_version(server, &whole, options.selector, pick).await;
+            let everywhere = ListTarget::new(resource, None);
+            let read = list_in_served_version(server, &everywhere, options.selector, pick).await;
             let mut listed = ListResults::default();
             if read.is_err() && resource.scope == Scope::Namespaced {
                 let names = fallback_namespaces.iter();
                 let places = names.map(|namespace| ListTarget::new(resource, Some(namespace)));
                 listed = list_each(server, places.collect(), options, pick).await;
             }
-            listed.add(whole, read);
+            listed.add(everywhere, read);
             listed
         })
         .buffer_unordered(options.concurrency);

@@ -145,8 +145,8 @@ impl<'p, T> Builder<'p, T> {
             return EdgeKind::Follows;
         };
         let DesiredObject { key, depends_on, .. } = &self.desired.members[apply.index];
-        let is_new_namespace = key.group_kind == GroupKind::for_namespaces()
-            && !self.namespaces_before_run.contains_key(&key.name);
+        let is_new_namespace =
+            key.group_kind.is_namespace() && !self.namespaces_before_run.contains_key(&key.name);
         if is_new_namespace || !depends_on.is_empty() {
             EdgeKind::Needs
         } else {
