@@ -23,13 +23,13 @@ pub struct Dependencies {
     /// The objects of all valid references, each once.
     pub objects: Vec<ObjectKey>,
     /// The first reference in the annotation that cannot be parsed.
-    pub fault: Option<MalformedReference>,
+    pub first_malformed: Option<MalformedReference>,
 }
 
 impl Dependencies {
     /// Returns whether the object has no depends-on annotation. An empty annotation is a malformed reference.
     pub fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.fault.is_none()
+        self.objects.is_empty() && self.first_malformed.is_none()
     }
 
     /// Reads the annotation of an object, if it has one.
@@ -48,7 +48,7 @@ impl Dependencies {
                 Some(key) => dependencies.objects.push(key),
                 None => {
                     dependencies
-                        .fault
+                        .first_malformed
                         .get_or_insert_with(|| MalformedReference(reference.to_owned()));
                 }
             }
@@ -63,8 +63,11 @@ impl Dependencies {
 ///
 /// Returns the first malformed reference.
 pub fn parse(text: &str) -> Result<Vec<ObjectKey>, MalformedReference> {
-    let Dependencies { objects, fault } = Dependencies::from_text(text);
-    fault.map_or(Ok(objects), Err)
+    let Dependencies {
+        objects,
+        first_malformed,
+    } = Dependencies::from_text(text);
+    first_malformed.map_or(Ok(objects), Err)
 }
 
 fn parse_reference(reference: &str) -> Option<ObjectKey> {
@@ -154,6 +157,9 @@ mod tests {
         assert_eq!(read("/Namespace/shop").objects.len(), 1);
         let faulty = read("/Namespace/shop,what");
         assert_eq!(faulty.objects, [key("", "Namespace", None, "shop")]);
-        assert_eq!(faulty.fault, Some(MalformedReference("what".to_owned())));
+        assert_eq!(
+            faulty.first_malformed,
+            Some(MalformedReference("what".to_owned()))
+        );
     }
 }

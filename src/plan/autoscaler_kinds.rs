@@ -193,7 +193,7 @@ mod tests {
         let key = scaler().key;
         let depends = || Dependencies {
             objects: vec![scaler().key],
-            fault: None,
+            first_malformed: None,
         };
         let needed = Live {
             dependencies: depends(),

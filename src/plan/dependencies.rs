@@ -44,9 +44,12 @@ pub(super) fn list_live_dependencies_with_dependents<'l>(
 /// Returns the warnings about dependencies of a live object that are ignored: a reference that cannot be parsed, and a
 /// dependency on itself.
 pub(super) fn ignored_dependency_warnings(live: &Live) -> Vec<String> {
-    let Dependencies { objects, fault } = &live.dependencies;
+    let Dependencies {
+        objects,
+        first_malformed,
+    } = &live.dependencies;
     let mut warnings = Vec::new();
-    if let Some(fault) = fault {
+    if let Some(fault) = first_malformed {
         warnings.push(format!(
             "{}: annotation {DEPENDS_ON}: {fault}, and is ignored",
             live.key

@@ -25,7 +25,7 @@ fn after(live: Live, dependencies: &[&Live]) -> Live {
     Live {
         dependencies: Dependencies {
             objects: dependencies.iter().map(|live| live.key.clone()).collect(),
-            fault: None,
+            first_malformed: None,
         },
         ..live
     }
@@ -216,7 +216,7 @@ fn what_holds_the_parent_is_ordered_too() {
 fn faults_of_live_objects_are_reported_and_ignored() {
     let [mut one, other] = [map("one"), map("other")];
     let alone = after(map("alone"), &[&map("alone")]);
-    one.dependencies.fault = parse("what").err();
+    one.dependencies.first_malformed = parse("what").err();
     let two = after(map("two"), &[&after(map("three"), &[])]);
     let three = after(map("three"), &[&two]);
     let four = after(map("four"), &[&two, &other]);

@@ -14,7 +14,7 @@ fn after(live: Live, dependencies: &[&Live]) -> Live {
     Live {
         dependencies: Dependencies {
             objects: dependencies.iter().map(|live| live.key.clone()).collect(),
-            fault: None,
+            first_malformed: None,
         },
         resource_version: "2".to_owned(),
         ..live
