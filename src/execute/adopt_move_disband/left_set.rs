@@ -125,10 +125,10 @@ impl LeftSet<'_> {
             },
             unlisted: self.state.observed.record_to_keep.clone(),
             // Content from the set's manifests keeps the parent, too: these commands delete no data.
-            managers: record_field_managers(),
+            managers_not_keeping_parent: record_field_managers(),
         };
         let parent = &self.parent.set.parent;
-        let failure = match (release.carry_out_aim(sink).await?, self.aim) {
+        let failure = match (release.carry_out(sink).await?, self.aim) {
             (ParentOutcome::Untouched, _) => return Ok(Ending::Interrupted),
             (ParentOutcome::Kept(kept), aim) => {
                 *record_to_leave = Some(kept.record);

@@ -91,9 +91,9 @@ impl Execution<'_> {
                 &members.uids,
             ),
             unlisted: self.record_of_unlisted_kinds().clone(),
-            managers: field_managers_not_keeping_parent(&self.writing.field_manager),
+            managers_not_keeping_parent: field_managers_not_keeping_parent(&self.writing.field_manager),
         };
-        match release.carry_out_aim(sink).await {
+        match release.carry_out(sink).await {
             Err(ReleaseError::Request(error)) => {
                 let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
                 let outcome = ObjectOutcome::from_error(subject, error.kind.to_object_message());

@@ -63,7 +63,7 @@ pub struct ParentRelease<'a> {
     /// The part of the record that has to stay: the kinds of it whose members a list may not show.
     pub unlisted: Record,
     /// The field managers whose content does not keep the parent.
-    pub managers: BTreeSet<String>,
+    pub managers_not_keeping_parent: BTreeSet<String>,
 }
 
 /// Outcome for the parent.
@@ -124,9 +124,9 @@ pub enum ReleaseError {
 
 impl ParentRelease<'_> {
     /// Deletes the parent, removes its record, or determines a narrower record, as `aim` says.
-    pub async fn carry_out_aim(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+    pub async fn carry_out(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let aim = self.aim;
-        let outcome = self.release_with_retries(sink).await;
+        let outcome = self.carry_out_with_retries(sink).await;
         outcome.map_err(|error| match error {
             ReleaseError::Request(error) if aim != ParentAim::Delete => ReleaseError::Unwritten(error),
             error => error,
@@ -135,7 +135,7 @@ impl ParentRelease<'_> {
 
     /// Carries out the aim, unless something keeps the parent. Attempts it again as long as other clients write the parent, and
     /// after each wait for a webhook: one that judges the write, or one that converts what is read.
-    async fn release_with_retries(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+    async fn carry_out_with_retries(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let (notes, uid) = (WaitNotes::default(), self.known.parent.uid.clone());
         let patience = self.writing.writing.webhook_patience.at_end;
         let webhooks = StartingWebhooks::new(patience, self.writing.interrupt, &notes);
@@ -188,8 +188,12 @@ impl ParentRelease<'_> {
         if self.aim != ParentAim::Narrow && parent.object.reading.records_more_than(&self.listed) {
             return Err(ReleaseError::RecordWidened);
         }
-        let disposition =
-            decide_parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
+        let disposition = decide_parent_disposition(
+            set,
+            &parent.live,
+            &parent.content_writers,
+            &self.managers_not_keeping_parent,
+        );
         let listing = self.remaining.list_and_await_deletions(&disposition, sink);
         let found = self
             .writing
