@@ -18,7 +18,7 @@ use crate::execute::schedule::drive::{AnswerSender, Work};
 use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::{Applied, Execution, RunState};
 use crate::model::identity::ObjectKey;
-use crate::plan::{ActionId, Apply, ApplyAction, Graph};
+use crate::plan::{Apply, ApplyAction, Graph, NodeId};
 use crate::wait::{Goal, Lookup, Target};
 
 impl Execution<'_> {
@@ -183,7 +183,7 @@ impl<'r> Work for Applies<'r, '_> {
 
     fn wait_together<'s>(
         &'s self,
-        actions: Vec<(ActionId, &'s ApplyAction<'r>)>,
+        actions: Vec<(NodeId, &'s ApplyAction<'r>)>,
         answers: AnswerSender<ApplyAnswer>,
         sink: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
@@ -305,7 +305,7 @@ impl Applies<'_, '_> {
     /// Waits for objects that others depend on, and sends the result of each as soon as it is known.
     async fn await_current(
         &self,
-        ids: BTreeMap<&ObjectKey, ActionId>,
+        ids: BTreeMap<&ObjectKey, NodeId>,
         answers: AnswerSender<ApplyAnswer>,
         sink: &RefCell<&mut Sink<'_>>,
     ) {

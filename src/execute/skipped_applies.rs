@@ -3,7 +3,7 @@
 use crate::execute::Execution;
 use crate::execute::schedule::{Schedule, Skipped};
 use crate::model::text::first_names_and_more;
-use crate::plan::{ActionId, Apply, ApplyAction, Graph};
+use crate::plan::{Apply, ApplyAction, Graph, NodeId};
 
 const UNDEFINED: &str = "its CustomResourceDefinition was not applied";
 const NOT_SERVED: &str = "its kind is not served";
@@ -26,7 +26,7 @@ impl Execution<'_> {
         graph: &Graph<ApplyAction<'p>>,
         schedule: &Schedule,
     ) -> Vec<SkippedApplies<'p>> {
-        let mut groups: Vec<(ActionId, Vec<&'p Apply>)> = Vec::new();
+        let mut groups: Vec<(NodeId, Vec<&'p Apply>)> = Vec::new();
         for Skipped { action, because } in skipped {
             let Some(ApplyAction::Apply(apply)) = graph.action(*action) else {
                 continue;
@@ -45,7 +45,7 @@ impl Execution<'_> {
     fn explain_skipped_applies<'p>(
         &self,
         applies: Vec<&'p Apply>,
-        because: ActionId,
+        because: NodeId,
         graph: &Graph<ApplyAction<'p>>,
         schedule: &Schedule,
     ) -> Option<SkippedApplies<'p>> {

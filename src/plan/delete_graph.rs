@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Plan;
 use super::containers::is_namespace_or_crd;
-use super::graph::{ActionId, Barrier, EdgeKind, Graph};
+use super::graph::{Barrier, EdgeKind, Graph, NodeId};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 
@@ -26,9 +26,9 @@ impl Plan {
         waves: impl IntoIterator<Item = Vec<&'p Live>>,
     ) -> Graph<DeleteAction<'p>> {
         let mut graph = Graph::default();
-        let mut deletes: HashMap<&ObjectKey, ActionId> = HashMap::new();
-        let mut waits: HashMap<&str, ActionId> = HashMap::new();
-        let mut barrier: Option<ActionId> = None;
+        let mut deletes: HashMap<&ObjectKey, NodeId> = HashMap::new();
+        let mut waits: HashMap<&str, NodeId> = HashMap::new();
+        let mut barrier: Option<NodeId> = None;
         for wave in waves {
             let previous_wave = barrier.map(|barrier| (barrier, EdgeKind::Follows));
             let mut new_waits = Vec::new();
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::manifest::desired::Desired;
     use crate::plan::fixtures::{live, policy, set};
-    use crate::plan::graph::documentation;
+    use crate::plan::graph::safety_page_tests;
     use crate::plan::{Observed, Policy, Risk, plan};
 
     fn lines(members: Vec<Live>) -> Vec<String> {
@@ -164,7 +164,7 @@ mod tests {
         let mut other = live("ConfigMap", Some("shop"), "settings");
         other.dependencies.objects.push(last.key.clone());
         with_graph(vec![namespace, web, first, last, other], |graph| {
-            documentation::assert_shows(
+            safety_page_tests::assert_page_has_exactly_the_edges(
                 &[graph],
                 &[
                     "a delete",

@@ -5,7 +5,7 @@
 
 /// Identifies a node in its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ActionId(usize);
+pub struct NodeId(usize);
 
 /// The relation of a node to an earlier node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +42,10 @@ pub enum NodeKind<A> {
 pub struct GraphNode<A> {
     pub kind: NodeKind<A>,
     /// The earlier nodes, each with its edge.
-    pub before: Vec<(ActionId, EdgeKind)>,
+    pub before: Vec<(NodeId, EdgeKind)>,
 }
 
-impl ActionId {
+impl NodeId {
     /// Returns the index of the node in its graph.
     pub fn index(self) -> usize {
         self.0
@@ -64,19 +64,19 @@ impl<A> Graph<A> {
     /// # Panics
     ///
     /// If one of the nodes `before` is not in the graph yet.
-    pub fn add(&mut self, action: A, before: impl IntoIterator<Item = (ActionId, EdgeKind)>) -> ActionId {
+    pub fn add(&mut self, action: A, before: impl IntoIterator<Item = (NodeId, EdgeKind)>) -> NodeId {
         self.push(NodeKind::Action(action), before.into_iter().collect())
     }
 
     /// Adds a barrier after the nodes `before`. A later node then needs one edge to the barrier, instead of one edge to
     /// each of them.
-    pub fn add_barrier(&mut self, barrier: Barrier, before: impl IntoIterator<Item = ActionId>) -> ActionId {
+    pub fn add_barrier(&mut self, barrier: Barrier, before: impl IntoIterator<Item = NodeId>) -> NodeId {
         let edges = before.into_iter().map(|id| (id, EdgeKind::Follows));
         self.push(NodeKind::Barrier(barrier), edges.collect())
     }
 
     /// Returns the action with this ID; `None` for a barrier.
-    pub fn action(&self, id: ActionId) -> Option<&A> {
+    pub fn action(&self, id: NodeId) -> Option<&A> {
         match &self.nodes[id.0].kind {
             NodeKind::Action(action) => Some(action),
             NodeKind::Barrier(_) => None,
@@ -84,11 +84,11 @@ impl<A> Graph<A> {
     }
 
     /// Returns all nodes in the order in which they were added: earlier ones first.
-    pub fn nodes(&self) -> impl Iterator<Item = (ActionId, &GraphNode<A>)> {
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &GraphNode<A>)> {
         self.nodes
             .iter()
             .enumerate()
-            .map(|(index, node)| (ActionId(index), node))
+            .map(|(index, node)| (NodeId(index), node))
     }
 
     /// Keeps only the edges `Needs`, for dry runs: an action whose need failed is still skipped, but order no longer
@@ -100,8 +100,8 @@ impl<A> Graph<A> {
         self
     }
 
-    fn push(&mut self, kind: NodeKind<A>, before: Vec<(ActionId, EdgeKind)>) -> ActionId {
-        let id = ActionId(self.nodes.len());
+    fn push(&mut self, kind: NodeKind<A>, before: Vec<(NodeId, EdgeKind)>) -> NodeId {
+        let id = NodeId(self.nodes.len());
         assert!(
             before.iter().all(|(earlier, _)| *earlier < id),
             "a node comes after nodes that are in the graph already"
@@ -147,7 +147,7 @@ impl<A> Graph<A> {
         names.join(", ")
     }
 
-    fn name_of(&self, id: ActionId, name: &impl Fn(&A) -> String) -> String {
+    fn name_of(&self, id: NodeId, name: &impl Fn(&A) -> String) -> String {
         if let Some(action) = self.action(id) {
             return name(action);
         }
@@ -158,7 +158,7 @@ impl<A> Graph<A> {
 }
 
 #[cfg(test)]
-pub(super) mod documentation {
+pub(super) mod safety_page_tests {
     //! Compares the table about failures in docs/safety.md with the edges of the graphs.
 
     use std::collections::{BTreeMap, BTreeSet};
@@ -170,7 +170,7 @@ pub(super) mod documentation {
     ///
     /// `name` returns what an action is called, `name_of_earlier` what a node before it is called, and `consequence` what
     /// the failure of an earlier action means for it.
-    pub(in crate::plan) fn assert_shows<A>(
+    pub(in crate::plan) fn assert_page_has_exactly_the_edges<A>(
         graphs: &[Graph<A>],
         beginnings: &[&str],
         name: impl Fn(&A) -> &'static str,

@@ -68,7 +68,7 @@ pub use dependents::{Dependent, Dependents, Detachment};
 pub use existing_objects::{
     OtherParent, OtherParents, describe_taken_in_object, find_newcomers_to_read, scope_of_newcomers,
 };
-pub use graph::{ActionId, Barrier, EdgeKind, Graph, NodeKind};
+pub use graph::{Barrier, EdgeKind, Graph, NodeId, NodeKind};
 pub use judge::Judge;
 pub use member_scope::{MemberScope, determine_member_scope};
 pub use nested_parents::apply_may_remove_record;

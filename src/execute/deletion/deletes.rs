@@ -25,7 +25,7 @@ use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::plan::{ActionId, DeleteAction, Graph, Judge};
+use crate::plan::{DeleteAction, Graph, Judge, NodeId};
 use crate::wait::{Lookup, Target};
 
 /// Objects to delete, wave by wave.
@@ -202,7 +202,7 @@ impl<'r> Work for Deletes<'r, '_> {
 
     fn wait_together<'s>(
         &'s self,
-        actions: Vec<(ActionId, &'s DeleteAction<'r>)>,
+        actions: Vec<(NodeId, &'s DeleteAction<'r>)>,
         found: AnswerSender<DeleteAnswer>,
         sink: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
@@ -367,7 +367,7 @@ impl Deletes<'_, '_> {
     /// A run without such waits (`Execution::dependencies`) sends `NotGone` for each.
     async fn await_gone(
         &self,
-        actions: Vec<(ActionId, &DeleteAction<'_>)>,
+        actions: Vec<(NodeId, &DeleteAction<'_>)>,
         found: AnswerSender<DeleteAnswer>,
         sink: &RefCell<&mut Sink<'_>>,
     ) {
@@ -375,7 +375,7 @@ impl Deletes<'_, '_> {
             DeleteAction::AwaitGone(live) => Some((id, *live)),
             _ => None,
         });
-        let awaited: Vec<(ActionId, &Live)> = waits.collect();
+        let awaited: Vec<(NodeId, &Live)> = waits.collect();
         let targets = awaited
             .iter()
             .map(|(_, live)| Target::gone(live, Lookup::LabelThenName));

@@ -11,15 +11,15 @@ mod postponed;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::plan::{ActionId, Barrier, EdgeKind, Graph, NodeKind};
+use crate::plan::{Barrier, EdgeKind, Graph, NodeId, NodeKind};
 
 /// The progress of a graph while it is carried out.
 #[derive(Debug)]
 pub struct Schedule {
-    /// The actions and barriers of the graph, by `ActionId::index`.
+    /// The actions and barriers of the graph, by `NodeId::index`.
     nodes: Vec<Node>,
     /// The actions that can begin, by `Lane`.
-    ready: [BTreeSet<ActionId>; 3],
+    ready: [BTreeSet<NodeId>; 3],
     /// The number of nodes with `is_postponed`.
     postponed: usize,
     /// `true` once no further action may begin.
@@ -50,20 +50,20 @@ pub enum ActionEnd {
 /// An action that is skipped because of one that failed or was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Skipped {
-    pub action: ActionId,
-    pub because: ActionId,
+    pub action: NodeId,
+    pub because: NodeId,
 }
 
 /// The progress of an action or a barrier.
 #[derive(Debug)]
 struct Node {
-    id: ActionId,
+    id: NodeId,
     /// The lane of an action, or the condition of a barrier.
     kind: NodeKind<Lane>,
     /// The nodes that this one waits for.
-    before: Vec<(ActionId, EdgeKind)>,
+    before: Vec<(NodeId, EdgeKind)>,
     /// The nodes that wait for this one.
-    after: Vec<(ActionId, EdgeKind)>,
+    after: Vec<(NodeId, EdgeKind)>,
     /// The number of nodes in `before` that have not ended.
     unended_before: usize,
     state: NodeState,
@@ -119,7 +119,7 @@ impl Schedule {
     }
 
     /// Takes the first action of this lane that can begin, in the order of the graph; `None` if none can begin.
-    pub fn take_next(&mut self, lane: Lane) -> Option<ActionId> {
+    pub fn take_next(&mut self, lane: Lane) -> Option<NodeId> {
         if self.is_stopped {
             return None;
         }
@@ -136,7 +136,7 @@ impl Schedule {
 
     /// Records how an action ended. Returns the actions that are skipped because of that end, each after the action
     /// that is its cause.
-    pub fn record_end(&mut self, id: ActionId, end: ActionEnd) -> Vec<Skipped> {
+    pub fn record_end(&mut self, id: NodeId, end: ActionEnd) -> Vec<Skipped> {
         self.set_postponed(id, false);
         self.is_stopped |= end == ActionEnd::Stop;
         self.nodes[id.index()].state = match end {
@@ -149,13 +149,13 @@ impl Schedule {
     }
 
     /// Records that an action, which has begun, has to begin again later.
-    pub fn postpone(&mut self, id: ActionId) {
+    pub fn postpone(&mut self, id: NodeId) {
         self.set_postponed(id, true);
         self.open_barriers_behind_postponed();
     }
 
     /// Records that a postponed action can begin again. The action stays postponed until it ends.
-    pub fn resume(&mut self, id: ActionId) {
+    pub fn resume(&mut self, id: NodeId) {
         if let NodeKind::Action(lane) = self.nodes[id.index()].kind {
             self.ready[lane as usize].insert(id);
         }
@@ -171,13 +171,13 @@ impl Schedule {
     }
 
     /// Returns whether the action never began because another action failed.
-    pub fn is_skipped(&self, id: ActionId) -> bool {
+    pub fn is_skipped(&self, id: NodeId) -> bool {
         self.nodes[id.index()].state == NodeState::Skipped
     }
 
     /// Releases, opens or skips the nodes that wait for these `ended` ones, and the nodes that wait for those in turn.
     /// Returns the skipped actions. After a stop, nothing is skipped: the other actions just never begin.
-    fn release_or_skip_successors(&mut self, mut ended: VecDeque<ActionId>) -> Vec<Skipped> {
+    fn release_or_skip_successors(&mut self, mut ended: VecDeque<NodeId>) -> Vec<Skipped> {
         let mut skipped = Vec::new();
         while let Some(id) = ended.pop_front() {
             let is_undone = matches!(
@@ -207,7 +207,7 @@ impl Schedule {
     }
 
     /// Marks an action as ready to begin. A barrier is opened instead, and added to `ended`.
-    fn make_action_ready_or_open_barrier(&mut self, id: ActionId, ended: &mut VecDeque<ActionId>) {
+    fn make_action_ready_or_open_barrier(&mut self, id: NodeId, ended: &mut VecDeque<NodeId>) {
         let node = &mut self.nodes[id.index()];
         if let NodeKind::Action(lane) = node.kind {
             node.state = NodeState::Released;
@@ -218,7 +218,7 @@ impl Schedule {
         }
     }
 
-    fn set_postponed(&mut self, id: ActionId, is_postponed: bool) {
+    fn set_postponed(&mut self, id: NodeId, is_postponed: bool) {
         let was_postponed = std::mem::replace(&mut self.nodes[id.index()].is_postponed, is_postponed);
         self.postponed -= usize::from(was_postponed);
         self.postponed += usize::from(is_postponed);

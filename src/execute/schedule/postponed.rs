@@ -10,21 +10,21 @@ use tokio::time::Instant;
 
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::plan::ActionId;
+use crate::plan::NodeId;
 
 /// Postponed actions with the latest answer of each, by the name of their webhook.
 pub(super) struct Postponed<'a, A> {
     webhooks: StartingWebhooks<'a>,
     queues: BTreeMap<String, Queue<A>>,
     /// Actions that may begin again and have not yet begun, probes among them.
-    resumed: BTreeMap<ActionId, A>,
+    resumed: BTreeMap<NodeId, A>,
 }
 
 /// The actions that wait for one webhook.
 struct Queue<A> {
-    waiting: Vec<(ActionId, A)>,
+    waiting: Vec<(NodeId, A)>,
     /// The action that begins again, or is under way again, to find out whether the webhook can be called.
-    probe: Option<ActionId>,
+    probe: Option<NodeId>,
     failed_probes: u32,
     /// The end of the latest probe, or of the first write that the webhook could not judge.
     last_failure: Instant,
@@ -33,9 +33,9 @@ struct Queue<A> {
 /// The consequences of an answer.
 pub(super) struct AnswerEffect<A> {
     /// The actions that end, with their answers; empty if the action of the answer is postponed.
-    pub(super) ended: Vec<(ActionId, A)>,
+    pub(super) ended: Vec<(NodeId, A)>,
     /// The actions that begin again now.
-    pub(super) resumed: Vec<ActionId>,
+    pub(super) resumed: Vec<NodeId>,
 }
 
 impl<'a, A> Postponed<'a, A> {
@@ -53,7 +53,7 @@ impl<'a, A> Postponed<'a, A> {
     /// waits for that webhook.
     pub(super) fn postpone_or_end(
         &mut self,
-        id: ActionId,
+        id: NodeId,
         answer: A,
         webhook: Option<&UnreachableWebhook>,
     ) -> AnswerEffect<A> {
@@ -96,7 +96,7 @@ impl<'a, A> Postponed<'a, A> {
     }
 
     /// Records that an action begins.
-    pub(super) fn record_begin(&mut self, id: ActionId) {
+    pub(super) fn record_begin(&mut self, id: NodeId) {
         self.resumed.remove(&id);
     }
 
@@ -125,7 +125,7 @@ impl<'a, A> Postponed<'a, A> {
     }
 
     /// Makes the first waiting action of each webhook whose pause is over the next probe, and returns these actions.
-    pub(super) fn take_due_probes(&mut self) -> Vec<ActionId> {
+    pub(super) fn take_due_probes(&mut self) -> Vec<NodeId> {
         let now = Instant::now();
         let queues = self.queues.iter();
         let due =
@@ -144,7 +144,7 @@ impl<'a, A> Postponed<'a, A> {
     }
 
     /// Removes and returns all actions, with their latest answers: none begins again.
-    pub(super) fn give_up_all(&mut self) -> Vec<(ActionId, A)> {
+    pub(super) fn give_up_all(&mut self) -> Vec<(NodeId, A)> {
         let queues = std::mem::take(&mut self.queues).into_values();
         let resumed = std::mem::take(&mut self.resumed);
         queues.flat_map(|queue| queue.waiting).chain(resumed).collect()

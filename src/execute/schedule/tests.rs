@@ -6,7 +6,7 @@ type Name = &'static str;
 /// name that begins with `|` is a barrier.
 fn graph_of(actions: &[(Name, &[Name], &[Name])]) -> Graph<Name> {
     let mut graph = Graph::default();
-    let mut ids: Vec<(Name, ActionId)> = Vec::new();
+    let mut ids: Vec<(Name, NodeId)> = Vec::new();
     for (name, needs, follows) in actions {
         let find = |wanted: &Name| ids.iter().find(|(name, _)| name == wanted).expect("an action").1;
         let needs = needs.iter().map(|name| (find(name), EdgeKind::Needs));
@@ -60,7 +60,7 @@ impl Run {
         begun
     }
 
-    fn id(&self, name: Name) -> ActionId {
+    fn id(&self, name: Name) -> NodeId {
         let mut nodes = self.graph.nodes();
         nodes
             .find(|(_, node)| node.kind == NodeKind::Action(name))
@@ -198,9 +198,9 @@ fn numbered_graph(number: usize, barriers: usize) -> Graph<usize> {
     let edges: [usize; SIZE * (SIZE - 1) / 2] = digits(number, 3);
     let mut edges = edges.into_iter();
     let mut graph = Graph::default();
-    let mut ids: Vec<ActionId> = Vec::new();
+    let mut ids: Vec<NodeId> = Vec::new();
     for place in 0..SIZE {
-        let before: Vec<(ActionId, EdgeKind)> = ids
+        let before: Vec<(NodeId, EdgeKind)> = ids
             .iter()
             .filter_map(|id| match edges.next() {
                 Some(1) => Some((*id, EdgeKind::Needs)),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::graph::{ActionId, Barrier, EdgeKind, Graph};
+use super::graph::{Barrier, EdgeKind, Graph, NodeId};
 use super::{Apply, Plan, is_not_yet_served};
 use crate::manifest::desired::{Desired, DesiredObject, kind_defined_by_crd, role_of_binding};
 use crate::model::containers::Containers;
@@ -64,15 +64,15 @@ struct Builder<'p, T> {
     crds: HashMap<GroupKind, &'p ObjectKey>,
     graph: Graph<ApplyAction<'p>>,
     /// The barrier at the end of the previous step; `None` in the first step.
-    last_barrier: Option<ActionId>,
+    last_barrier: Option<NodeId>,
     /// The applies, by their objects.
-    applies: HashMap<&'p ObjectKey, ActionId>,
+    applies: HashMap<&'p ObjectKey, NodeId>,
     /// The [`ApplyAction::AwaitCurrent`] actions, by their objects.
-    waits_until_current: BTreeMap<&'p ObjectKey, ActionId>,
+    waits_until_current: BTreeMap<&'p ObjectKey, NodeId>,
     /// The [`ApplyAction::AwaitKind`] actions, by kind and version.
-    waits_until_served: BTreeMap<(GroupKind, &'p str), ActionId>,
+    waits_until_served: BTreeMap<(GroupKind, &'p str), NodeId>,
     /// The [`ApplyAction::AwaitSchema`] actions, by the kind that the CRD defines.
-    waits_for_schemas: BTreeMap<&'p GroupKind, ActionId>,
+    waits_for_schemas: BTreeMap<&'p GroupKind, NodeId>,
 }
 
 impl<'p, T> Builder<'p, T> {
@@ -83,7 +83,7 @@ impl<'p, T> Builder<'p, T> {
             .iter()
             .partition(|apply| role_of_binding(&self.desired.members[apply.index]).is_some());
         let ordered = others.into_iter().chain(bindings);
-        let added: Vec<ActionId> = ordered.map(|apply| self.add_apply(apply)).collect();
+        let added: Vec<NodeId> = ordered.map(|apply| self.add_apply(apply)).collect();
         // An apply is postponed while a webhook does not answer. The Pods of the webhook may be applied in a later
         // step, so the next step must not wait for postponed applies.
         let barrier = Barrier::EndedOrPostponed;
@@ -109,7 +109,7 @@ impl<'p, T> Builder<'p, T> {
         }
     }
 
-    fn add_apply(&mut self, apply: &'p Apply) -> ActionId {
+    fn add_apply(&mut self, apply: &'p Apply) -> NodeId {
         let object = &self.desired.members[apply.index];
         let mut before = self.edges_to_step_before_and(None);
         for dependency in &object.depends_on {
@@ -140,7 +140,7 @@ impl<'p, T> Builder<'p, T> {
     /// If that apply fails, the object is sent anyway: the namespace, CRD or role may exist from an earlier run. But the
     /// object is skipped if the namespace did not exist before the run. It is skipped, too, if the namespace, CRD or
     /// role has dependencies of its own, because of which it may be skipped.
-    fn choose_edge_to_object_of(&self, earlier: ActionId) -> EdgeKind {
+    fn choose_edge_to_object_of(&self, earlier: NodeId) -> EdgeKind {
         let Some(ApplyAction::Apply(apply)) = self.graph.action(earlier) else {
             return EdgeKind::Follows;
         };
@@ -155,13 +155,13 @@ impl<'p, T> Builder<'p, T> {
     }
 
     /// Returns the apply of the CRD that defines this kind, if the run applies it and it is in the graph already.
-    fn find_apply_of_crd(&self, kind: &GroupKind) -> Option<ActionId> {
+    fn find_apply_of_crd(&self, kind: &GroupKind) -> Option<NodeId> {
         self.applies.get(*self.crds.get(kind)?).copied()
     }
 
     /// Returns the wait until this dependency of other objects is Current, which is added if the graph lacks it. `None`
     /// if no wait is needed, because the dependency was Current before the run and is not applied.
-    fn find_or_add_wait_until_current(&mut self, dependency: &'p ObjectKey) -> Option<ActionId> {
+    fn find_or_add_wait_until_current(&mut self, dependency: &'p ObjectKey) -> Option<NodeId> {
         if let Some(wait) = self.waits_until_current.get(dependency) {
             return Some(*wait);
         }
@@ -176,7 +176,7 @@ impl<'p, T> Builder<'p, T> {
     }
 
     /// Returns the wait until the kind of this object is served in the object's version.
-    fn find_or_add_wait_until_served(&mut self, object: &'p DesiredObject) -> ActionId {
+    fn find_or_add_wait_until_served(&mut self, object: &'p DesiredObject) -> NodeId {
         let kind_and_version = (object.key.group_kind.clone(), &*object.resource.version);
         if let Some(wait) = self.waits_until_served.get(&kind_and_version) {
             return *wait;
@@ -189,7 +189,7 @@ impl<'p, T> Builder<'p, T> {
     }
 
     /// Returns the edge to the barrier of the step before, followed by `other`.
-    fn edges_to_step_before_and(&self, other: Option<(ActionId, EdgeKind)>) -> Vec<(ActionId, EdgeKind)> {
+    fn edges_to_step_before_and(&self, other: Option<(NodeId, EdgeKind)>) -> Vec<(NodeId, EdgeKind)> {
         let step = self.last_barrier.map(|barrier| (barrier, EdgeKind::Follows));
         step.into_iter().chain(other).collect()
     }

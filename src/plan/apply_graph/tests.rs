@@ -8,7 +8,7 @@ use super::*;
 use crate::model::object::Object;
 use crate::model::resource::{Origin, Resource};
 use crate::plan::fixtures::{desired as object, policy, set};
-use crate::plan::graph::documentation;
+use crate::plan::graph::safety_page_tests;
 use crate::plan::{Observed, plan};
 
 /// Returns a line for each action of the graph for these members. Those named in `current` are Current already. All
@@ -317,7 +317,7 @@ fn the_safety_page_shows_these_edges() {
     };
     with_graph(members(widget("one")), &[], |changed, _| {
         with_graph(members(promised_widget("one")), &[], |new, _| {
-            documentation::assert_shows(
+            safety_page_tests::assert_page_has_exactly_the_edges(
                 &[changed, new],
                 &[
                     "an apply",

@@ -7,11 +7,11 @@ use crate::event::{Event, Sink};
 use crate::execute::schedule::Lane;
 use crate::execute::wait_notes::SLOW;
 use crate::model::identity::ObjectKey;
-use crate::plan::ActionId;
+use crate::plan::NodeId;
 
 /// The actions under way, and since when.
 pub(super) struct Clock<'k> {
-    under_way: BTreeMap<ActionId, Begun<'k>>,
+    under_way: BTreeMap<NodeId, Begun<'k>>,
     /// The number of writes in `under_way`.
     pub(super) writes: usize,
     /// The interval at which the slowest action is reported.
@@ -37,14 +37,14 @@ impl<'k> Clock<'k> {
         }
     }
 
-    pub(super) fn begin(&mut self, id: ActionId, lane: Lane, key: &'k ObjectKey) {
+    pub(super) fn begin(&mut self, id: NodeId, lane: Lane, key: &'k ObjectKey) {
         let since = Instant::now();
         self.under_way.insert(id, Begun { lane, key, since });
         self.writes += usize::from(lane == Lane::Write);
     }
 
     /// Removes an action that has ended. Returns how long it took; `None` if it was not a write.
-    pub(super) fn stop(&mut self, id: ActionId) -> Option<Duration> {
+    pub(super) fn stop(&mut self, id: NodeId) -> Option<Duration> {
         let Begun { lane, since, .. } = self.under_way.remove(&id)?;
         if lane != Lane::Write {
             return None;

@@ -28,7 +28,7 @@ use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wait_notes::WaitNotes;
 use crate::model::identity::ObjectKey;
-use crate::plan::{ActionId, Graph};
+use crate::plan::{Graph, NodeId};
 
 /// The actions of a graph: how the driver carries them out, and what their answers mean. All actions run on one task,
 /// so implementations keep their state in cells.
@@ -65,7 +65,7 @@ pub trait Work {
     /// Carries out waits of `Lane::WaitTogether`, and sends the answer of each as soon as it is known.
     fn wait_together<'s>(
         &'s self,
-        _waits: Vec<(ActionId, &'s Self::Action)>,
+        _waits: Vec<(NodeId, &'s Self::Action)>,
         _answers: AnswerSender<Self::Answer>,
         _sink: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
@@ -99,7 +99,7 @@ impl WriteAnswer for MemberReply {
 }
 
 /// Sends the answers of the waits of `Lane::WaitTogether` to the driver.
-pub type AnswerSender<A> = mpsc::UnboundedSender<(ActionId, A)>;
+pub type AnswerSender<A> = mpsc::UnboundedSender<(NodeId, A)>;
 
 /// Carries out graphs of actions until the run has to stop.
 pub struct Driver<'a> {
@@ -234,7 +234,7 @@ impl<'a> Driver<'a> {
         &self,
         running: &mut RunningGraph<'_, '_, '_, W>,
         clock: &Clock<'_>,
-    ) -> Option<ActionId> {
+    ) -> Option<NodeId> {
         if let Some(id) = running.schedule.take_next(Lane::Wait) {
             return Some(id);
         }
@@ -281,7 +281,7 @@ struct RunningGraph<'p, 's, 't, W: Work> {
     schedule: Schedule,
     postponed: Postponed<'p, W::Answer>,
     /// The actions of `Lane::WaitTogether` that begin once nothing else can begin.
-    waits_to_begin: Vec<ActionId>,
+    waits_to_begin: Vec<NodeId>,
     /// The waits of `Lane::WaitTogether` that are under way.
     batches_of_waits: FuturesUnordered<LocalBoxFuture<'p, ()>>,
     /// Gives the batches their way to answer.
@@ -294,12 +294,12 @@ impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
     /// # Panics
     ///
     /// For a barrier, which never begins.
-    fn action_with_id(&self, id: ActionId) -> &'p W::Action {
+    fn action_with_id(&self, id: NodeId) -> &'p W::Action {
         self.graph.action(id).expect("only actions begin")
     }
 
     /// Notes the begin of an action, and returns it.
-    fn begin(&mut self, id: ActionId, clock: &mut Clock<'p>) -> &'p W::Action {
+    fn begin(&mut self, id: NodeId, clock: &mut Clock<'p>) -> &'p W::Action {
         let action = self.action_with_id(id);
         let lane = self.work.lane(action);
         if lane == Lane::Write && self.batches_of_waits.is_empty() && self.is_next_write_after_wait {
@@ -353,7 +353,7 @@ impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
 
     /// Takes the answer of an action that was under way: ends the action, or postpones it if its webhook could not be
     /// called.
-    fn end_or_postpone(&mut self, id: ActionId, answer: W::Answer) {
+    fn end_or_postpone(&mut self, id: NodeId, answer: W::Answer) {
         let webhook = self.work.unreachable_webhook(&answer).cloned();
         let effect = self.postponed.postpone_or_end(id, answer, webhook.as_ref());
         if effect.ended.is_empty() {
@@ -368,7 +368,7 @@ impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
     }
 
     /// Records the end of an action, and reports it and the actions that are skipped because of it.
-    fn record_end_and_report_skipped(&mut self, id: ActionId, answer: W::Answer) {
+    fn record_end_and_report_skipped(&mut self, id: NodeId, answer: W::Answer) {
         let action = self.action_with_id(id);
         let mut sink = |event: Event| (self.sink.borrow_mut())(event);
         let end = self.work.take_answer(action, answer, &mut sink);

@@ -113,7 +113,7 @@ impl Work for Script {
 
     fn wait_together<'s>(
         &'s self,
-        actions: Vec<(ActionId, &'s TestAction)>,
+        actions: Vec<(NodeId, &'s TestAction)>,
         found: AnswerSender<Ended>,
         _: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
