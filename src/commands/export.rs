@@ -11,9 +11,9 @@ use crate::model::text::{counted, shell_word};
 use crate::read::found_set::{self, FoundSet, Visibility};
 use crate::report::{self, Device, Format, ManifestText, Style, apply_command, manifest_file_text};
 use crate::session::export_members::{ExportSource, PlannedChanges};
-use crate::session::write_exported_files;
 use crate::session::set_to_show::{ExistingSet, SetAndPlace, read_existing_set};
 use crate::session::signals::{listen, run_unless_interrupted};
+use crate::session::write_exported_files;
 use crate::settings::{self, SetReference};
 
 /// Runs `export`.
