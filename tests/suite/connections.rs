@@ -70,7 +70,7 @@ fn a_token_is_not_shown() {
         .run()
         .expect(2);
     assert!(
-        !run.stderr.contains("SECRET") && run.stderr.contains("config:4:"),
+        !run.stderr.contains("SECRET") && run.stderr.contains("config:5:"),
         "{}",
         run.stderr
     );

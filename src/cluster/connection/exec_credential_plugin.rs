@@ -222,10 +222,12 @@ fn format_exec_info(version: &str, is_interactive: bool, cluster: Option<&ExecAu
 
 /// Parses an answer in JSON or YAML, as client-go does.
 fn parse_answer(answer: &[u8], version: &str) -> Result<PluginCredentials, ExecFault> {
-    let credential: ExecCredential = serde_json::from_slice(answer)
-        .ok()
-        .or_else(|| serde_saphyr::from_slice(answer).ok())
-        .ok_or(ExecFault::Unreadable)?;
+    let text = str::from_utf8(answer).map_err(|_| ExecFault::Unreadable)?;
+    let Some(Ok(document)) = kubernetes_yaml::documents(text).next() else {
+        return Err(ExecFault::Unreadable);
+    };
+    let credential: ExecCredential =
+        serde_json::from_value(document.to_value()).map_err(|_| ExecFault::Unreadable)?;
     if credential.kind.as_deref() != Some("ExecCredential") {
         return Err(ExecFault::Unreadable);
     }

@@ -7,7 +7,9 @@ use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
-use kube::config::{AuthInfo, Cluster, Context, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, Cluster, Context, Kubeconfig};
+use kubernetes_yaml::{Node, Position};
+use serde_json::{Value, json};
 
 use super::error::invalid_kubeconfig;
 use super::home;
@@ -185,31 +187,58 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
     )
 }
 
-/// Parses the text of one file. The parser's own message shows the lines around the fault, which hold tokens and
-/// keys, and often the faulty value; so only the position is taken from it.
+/// Parses the text of one file. A message about a fault may show a token or a key, so only the position is taken from
+/// it.
 fn parse(path: &Path, text: &str) -> Result<Kubeconfig, Error> {
     // Paths in the file, also the path of a credentials plugin, are relative to the directory of the file.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let directory = absolute.parent().unwrap_or(&absolute).to_owned();
-    let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| match error {
-        KubeconfigError::Parse(error) => {
-            let position = error.location().map_or_else(String::new, |location| {
-                format!(":{}:{}", location.line(), location.column())
-            });
-            Error::usage(
-                format!("kubeconfig {}{position}: cannot be parsed", path.display()),
-                format!(
-                    "fix the YAML; `kubectl config view --kubeconfig {}` reads the same file",
-                    shell_word(&path.to_string_lossy())
-                ),
-            )
-        }
-        error => invalid_kubeconfig(&error),
-    })?;
+    let mut kubeconfig = Kubeconfig::default();
+    for document in kubernetes_yaml::documents(text) {
+        let document =
+            document.map_err(|errors| unparsable(path, errors.iter().next().map(|error| error.position)))?;
+        let next = serde_json::from_value(document.to_value())
+            .map_err(|_| unparsable(path, Some(find_fault(&document))))?;
+        kubeconfig = kubeconfig
+            .merge(next)
+            .map_err(|error| invalid_kubeconfig(&error))?;
+    }
     // kubectl writes `current-context: ""`, which means none; merging would keep it.
     kubeconfig.current_context = kubeconfig.current_context.filter(|context| !context.is_empty());
     make_paths_absolute(&mut kubeconfig, &directory);
     Ok(kubeconfig)
+}
+
+fn unparsable(path: &Path, position: Option<Position>) -> Error {
+    let position = position.map_or_else(String::new, |position| format!(":{position}"));
+    Error::usage(
+        format!("kubeconfig {}{position}: cannot be parsed", path.display()),
+        format!(
+            "fix the YAML; `kubectl config view --kubeconfig {}` reads the same file",
+            shell_word(&path.to_string_lossy())
+        ),
+    )
+}
+
+/// Returns the position of the first entry that is not as a kubeconfig has it: a cluster, a user, or another field.
+fn find_fault(document: &Node) -> Position {
+    for (name, entry) in document.entries() {
+        let items = entry.value().items().unwrap_or_default();
+        if let Some(item) = items
+            .iter()
+            .find(|item| is_faulty(name, &json!([item.to_value()])))
+        {
+            return item.position();
+        }
+        if is_faulty(name, &entry.value().to_value()) {
+            return entry.position();
+        }
+    }
+    document.position()
+}
+
+fn is_faulty(name: &str, value: &Value) -> bool {
+    serde_json::from_value::<Kubeconfig>(json!({name: value})).is_err()
 }
 
 /// Joins relative paths to the directory of the file, and removes empty paths, which count as unset. The name of a
@@ -321,12 +350,12 @@ mod tests {
         let secret = "SUPERSECRETTOKEN";
         let broken = [
             (
-                4,
+                5,
                 format!("users:\n- name: me\n  user:\n    token {secret}\n    \tx: y\n"),
             ),
-            (3, format!("users:\n- name: me\n  user: {secret}\n")),
+            (2, format!("users:\n- name: me\n  user: {secret}\n")),
             (
-                4,
+                6,
                 format!("users:\n- name: me\n  user:\n    token: [{secret}]\n    \"client-key\n"),
             ),
             (1, secret.to_owned()),

@@ -25,11 +25,13 @@ pub(super) struct Preference {
     version: String,
 }
 
-/// Returns the first document of a file that is a `Preference` of a known version; `None` for a file without documents.
+/// Returns the first document of a file that is a `Preference` of a known version; `None` for a file of blank
+/// documents.
 pub(super) fn find(text: &str, path: &Path) -> Result<Option<Preference>, KubercError> {
-    let documents: Vec<String> = split_documents(text);
-    let preference = documents.iter().find_map(|document| parse_preference(document));
-    if preference.is_some() || documents.is_empty() {
+    let mut documents = kubernetes_yaml::documents(text);
+    let preference = documents.find_map(|document| parse_preference(document.ok()?.to_value()));
+    let is_blank = |line: &str| line.trim().is_empty() || line.starts_with("---");
+    if preference.is_some() || text.lines().all(is_blank) {
         return Ok(preference);
     }
     Err(KubercError::NoPreference {
@@ -38,27 +40,7 @@ pub(super) fn find(text: &str, path: &Path) -> Result<Option<Preference>, Kuberc
     })
 }
 
-/// Returns the documents that are not blank. A line with `---`, and at most a comment after it, separates documents.
-fn split_documents(text: &str) -> Vec<String> {
-    let mut documents = vec![String::new()];
-    for line in text.trim_start_matches('\u{feff}').lines() {
-        if line
-            .strip_prefix("---")
-            .map(str::trim)
-            .is_some_and(|after| after.is_empty() || after.starts_with('#'))
-        {
-            documents.push(String::new());
-        } else if let Some(document) = documents.last_mut() {
-            document.push_str(line);
-            document.push('\n');
-        }
-    }
-    documents.retain(|document| !document.trim().is_empty());
-    documents
-}
-
-fn parse_preference(document: &str) -> Option<Preference> {
-    let document: Value = serde_saphyr::from_str(document).ok()?;
+fn parse_preference(document: Value) -> Option<Preference> {
     let version = document["apiVersion"].as_str()?.strip_prefix(GROUP)?.to_owned();
     if document["kind"] != "Preference" {
         return None;
