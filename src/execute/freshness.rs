@@ -11,6 +11,8 @@ const JUDGED_FOR: Duration = Duration::from_secs(10);
 /// A judgement that took long to read holds for this many times as long, so that a run spends at most about a tenth of
 /// its time on reading again, however many members the set has.
 const TIMES_THE_READ: u32 = 10;
+/// The longest time for which a judgement holds, however long it took to read.
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// Notes until when the members and their owner references count as read just now. What was read is outdated after
 /// [`JUDGED_FOR`], whatever the run has done meanwhile, and after each wait for an object or a webhook: others may have
@@ -31,6 +33,10 @@ impl Freshness {
         }
     }
 
+    pub fn is_current(&self) -> bool {
+        self.holds_until.get().is_some_and(|end| Instant::now() < end)
+    }
+
     /// Notes that the run has waited.
     pub fn mark_outdated(&self) {
         self.holds_until.set(None);
@@ -40,13 +46,13 @@ impl Freshness {
     /// read outdates it. Otherwise its age counts from its end, so that a slow read does not outdate itself.
     pub async fn reread_if_outdated(&self, reread: impl AsyncFnOnce()) {
         let _lock = self.rereading.lock().await;
-        let begun_at = Instant::now();
-        if self.holds_until.get().is_some_and(|end| begun_at < end) {
+        if self.is_current() {
             return;
         }
+        let begun_at = Instant::now();
         self.holds_until.set(Some(begun_at));
         reread().await;
-        let holds_for = JUDGED_FOR.max(begun_at.elapsed() * TIMES_THE_READ);
+        let holds_for = (begun_at.elapsed() * TIMES_THE_READ).clamp(JUDGED_FOR, LONGEST);
         self.holds_until
             .update(|holds| holds.map(|_| Instant::now() + holds_for));
     }

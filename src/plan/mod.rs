@@ -105,6 +105,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     let (prunes, skips) = judge.divide_into_prunes_and_skips(&observed.members);
     let dependents = Dependents::find(
         desired,
+        &HashSet::new(),
         observed,
         &prunes.iter().collect::<Vec<_>>(),
         &skips,

@@ -71,8 +71,8 @@ impl NamedSet {
         })
     }
 
-    /// Returns whether the parent was read early and shows that a run with these manifests writes: it does not exist, or
-    /// the last run had other manifests.
+    /// Returns whether the parent was read early and shows that a run with these manifests probably writes: it does not
+    /// exist, or the last run that wrote had other manifests.
     pub fn is_known_to_change(&self, desired: &Desired) -> bool {
         let answer = self.early_parent.take();
         let changes = match answer.as_deref() {

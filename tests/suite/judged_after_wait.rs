@@ -139,27 +139,6 @@ fn a_recorded_kind_that_is_not_served_any_more_does_not_prevent_prunes() {
 }
 
 #[test]
-fn what_comes_to_depend_on_another_prune_during_the_wait_goes_first() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let web = deployment(&home, "web", 1);
-    // By their kinds, the Deployment goes before the ConfigMap.
-    let [database, user] = [deployment(&home, "database", 1), config_map(&home, "user", "1")];
-    let user = with(user, &json!({"metadata": {"finalizers": ["example.com/held"]}}));
-    set.apply(&[web.clone(), database.clone(), user.clone()]);
-    let manifests = files(std::slice::from_ref(&web));
-    let mut running = set.command(Program::new(), &manifests).args(READY).start();
-    running.wait_for_message("0 of 1 replicas");
-    annotate(&user, &depending(&[&database]));
-    roll_out(&web);
-    running.wait_for_message("finalizer example.com/held");
-    assert!(cluster().live(&database).is_some());
-    cluster().patch(&user, &json!({"metadata": {"finalizers": null}}));
-    running.finish().expect(0);
-    set.assert_holds(&[web]);
-}
-
-#[test]
 fn a_stateful_set_that_has_come_to_delete_its_claims_is_not_pruned() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -12,6 +12,7 @@ mod contested;
 mod copied_labels;
 mod copies;
 mod data_loss;
+mod deletes_after_failures;
 mod deletes_judged_again;
 mod deletion;
 mod deletion_order;

@@ -296,10 +296,15 @@ fn replicas_that_leave_the_manifest_cost_a_list_at_most() {
         (1, "list members in a namespace"),
     ];
     let list = (1, "list all horizontalpodautoscalers in a namespace");
+    // Until a run writes, the manifests are not those of the last run, so it seems to have something to write.
+    let reviews = [
+        (1, "create selfsubjectaccessreviews"),
+        (1, "create selfsubjectreviews"),
+    ];
 
     for _ in 0..2 {
         let sent = sent_with(&set, "apply", std::slice::from_ref(&web));
-        assert_cost(&sent, &[&unchanged[..], &[list]].concat());
+        assert_cost(&sent, &[&unchanged[..], &[list], &reviews].concat());
     }
     let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}}});
     let web = with(web, &image);
@@ -308,10 +313,9 @@ fn replicas_that_leave_the_manifest_cost_a_list_at_most() {
         &sent,
         &[
             &unchanged[..],
+            &reviews,
             &[
                 list,
-                (1, "create selfsubjectaccessreviews"),
-                (1, "create selfsubjectreviews"),
                 // The beginning and the end of the run.
                 (2, "record on secrets"),
                 (1, "patch deployments"),

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Sink};
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::judge_again::NotJudged;
+use crate::model::identity::ObjectKey;
 use crate::plan::{Dependents, Judge, Plan};
 
 /// Outcome of the objects that were to be deleted.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct DeleteResults {
     pub failed: usize,
     /// The number of objects that are kept, because they changed since the plan was made. If there are any, the record
@@ -18,6 +19,8 @@ pub struct DeleteResults {
     pub kept_objects: ObjectsKeptInsteadOfDeleted,
     /// UIDs of the objects that were deleted.
     pub uids: BTreeSet<String>,
+    /// The objects from which the run has removed owner references.
+    pub detached: BTreeSet<ObjectKey>,
     /// Kept objects with owner references to objects that are still to be deleted.
     pub attached: Dependents,
 }

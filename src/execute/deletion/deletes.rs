@@ -6,7 +6,7 @@
 //! an object fails if an object that is kept names it as its owner. Their order stays as planned.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::event::{Action, Event, ObjectOutcome, Sink, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete::skipped_outcome_without_reason;
 use crate::execute::deletion::delete_results::{DeleteResults, Stopped};
-use crate::execute::deletion::judge_again::NotJudged;
+use crate::execute::deletion::judge_again::{Elapsed, NotJudged};
 use crate::execute::freshness::Freshness;
 use crate::execute::members::reply::{MemberReply, reply_from_outcome};
 use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
@@ -59,11 +59,14 @@ impl Execution<'_> {
             on_detached(Some(&BTreeSet::new()), sink);
             return Ok(());
         }
+        let elapsed = if driver.freshness.is_current() {
+            Elapsed::Short
+        } else {
+            Elapsed::Long
+        };
         let mut judged = None;
         let judge_again = async || {
-            let (uids, kept) = (&deleted.uids, &deleted.kept_objects);
-            let judging = self.judge_deletes_again(waves.parent, &waves.desired_uids, uids, kept);
-            judged = Some(judging.await);
+            judged = Some(self.judge_deletes_again(waves, elapsed, deleted).await);
         };
         driver.freshness.mark_outdated();
         driver.freshness.reread_if_outdated(judge_again).await;
@@ -82,6 +85,7 @@ impl Execution<'_> {
             .await;
         on_detached(Some(&detached), sink);
         deleted.attached = judged.dependents.without(&detached);
+        deleted.detached.extend(detached);
         self.delete_waves_as_judged(waves, judge, deleted, driver, sink)
             .await
     }
@@ -96,7 +100,11 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<(), Stopped> {
         let graph = self.plan.build_delete_graph(waves.deletes.iter().cloned());
+        let numbered = waves.deletes.iter().enumerate();
         let work = Deletes {
+            wave_by_uid: numbered
+                .flat_map(|(index, wave)| wave.iter().map(move |live| (&*live.uid, index)))
+                .collect(),
             execution: self,
             waves,
             judge: RefCell::new(Rc::new(judge)),
@@ -104,6 +112,7 @@ impl Execution<'_> {
             listed_containers: RefCell::default(),
             deleted: RefCell::new(deleted),
             freshness: Rc::clone(&driver.freshness),
+            stayed_in_wave: Cell::default(),
             not_judged: RefCell::default(),
             without_outcome: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
         };
@@ -128,6 +137,10 @@ struct Deletes<'r, 'a> {
     deleted: RefCell<&'r mut DeleteResults>,
     /// Notes whether the members have to be read again before the next delete.
     freshness: Rc<Freshness>,
+    /// The index of each object's wave, by UID.
+    wave_by_uid: HashMap<&'r str, usize>,
+    /// The last wave in which an object was not deleted that the judgement counts as one to delete.
+    stayed_in_wave: Cell<Option<usize>>,
     /// The reason why no further delete begins; `None` as long as deletes can be judged.
     not_judged: RefCell<Option<NotJudged>>,
     /// The number of deletes without an outcome.
@@ -173,6 +186,7 @@ impl<'r> Work for Deletes<'r, '_> {
         match action {
             DeleteAction::Delete(live) => self.delete_if_still_allowed(live).await,
             DeleteAction::ListContents(containers) => {
+                self.judge_again_if_outdated().await;
                 let listed = containers.iter().copied().cloned();
                 self.listed_containers.borrow_mut().extend(listed);
                 self.note_containers_that_gained_objects(containers).await;
@@ -211,16 +225,13 @@ impl<'r> Work for Deletes<'r, '_> {
 
     fn take_answer(&self, action: &DeleteAction<'r>, answer: DeleteAnswer, sink: &mut Sink<'_>) -> ActionEnd {
         match (action, answer) {
-            (DeleteAction::Delete(_), DeleteAnswer::Deleted(reply)) => {
+            (DeleteAction::Delete(live), DeleteAnswer::Deleted(reply)) => {
                 let action = reply.outcome.action;
                 self.report(reply.outcome, sink);
                 if action == self.waves.action {
                     return ActionEnd::Done;
                 }
-                // What is kept now may keep others.
-                if action == Action::Skipped {
-                    self.freshness.mark_outdated();
-                }
+                self.stayed_in_wave.set(Some(self.wave_by_uid[&*live.uid]));
                 ActionEnd::Failed
             }
             (DeleteAction::Delete(live), DeleteAnswer::AppliedUnderOtherGroup) => {
@@ -279,6 +290,15 @@ impl<'r> Work for Deletes<'r, '_> {
 impl Deletes<'_, '_> {
     /// Deletes an object, unless it is a container of an object that was kept, or one that has gained objects.
     async fn delete_if_still_allowed(&self, live: &Live) -> DeleteAnswer {
+        // What was not deleted in an earlier wave may keep others. Within a wave, nothing waits for anything.
+        if self
+            .stayed_in_wave
+            .get()
+            .is_some_and(|wave| wave < self.wave_by_uid[&*live.uid])
+        {
+            self.stayed_in_wave.set(None);
+            self.freshness.mark_outdated();
+        }
         self.judge_again_if_outdated().await;
         if self.not_judged.borrow().is_some() || self.execution.interrupt.is_requested() {
             return DeleteAnswer::NotSent;
@@ -303,26 +323,27 @@ impl Deletes<'_, '_> {
     /// Judges the deletes again if what was read last is outdated, and lists the contents of containers again.
     async fn judge_again_if_outdated(&self) {
         let judge_again = async || {
-            if let Err(not_judged) = self.judge_again().await {
-                self.not_judged.replace(Some(not_judged));
+            tokio::select! {
+                biased;
+                () = self.execution.interrupt.wait_until_requested() => {}
+                judged = self.judge_again() => {
+                    self.not_judged.replace(judged.err());
+                }
             }
         };
         self.freshness.reread_if_outdated(judge_again).await;
     }
 
     async fn judge_again(&self) -> Result<(), NotJudged> {
-        let Waves {
-            parent, desired_uids, ..
-        } = self.waves;
-        let (uids, kept) = {
-            let deleted = self.deleted.borrow();
-            (deleted.uids.clone(), deleted.kept_objects.clone())
-        };
+        // What ends meanwhile is noted in the results themselves.
+        let deleted = DeleteResults::clone(&self.deleted.borrow());
         let judging = self
             .execution
-            .judge_deletes_again(*parent, desired_uids, &uids, &kept);
+            .judge_deletes_again(self.waves, Elapsed::Long, &deleted);
         let judged = judging.await?;
-        let judge = self.execution.judge_of_deletes(&judged, desired_uids.clone());
+        let judge = self
+            .execution
+            .judge_of_deletes(&judged, self.waves.desired_uids.clone());
         self.judge.replace(Rc::new(judge));
         self.deleted.borrow_mut().attached = judged.dependents;
         let containers = self.listed_containers.borrow().clone();

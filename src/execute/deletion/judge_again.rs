@@ -12,7 +12,8 @@ use futures_util::future::try_join;
 
 use crate::cluster::apiserver::ApiError;
 use crate::execute::Execution;
-use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
+use crate::execute::deletion::delete_results::DeleteResults;
+use crate::execute::deletion::deletes::Waves;
 use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;
@@ -21,18 +22,19 @@ use crate::plan::{self, Dependent, Dependents, Observed, Plan, StateBeforeDelete
 use crate::read::{self, ListError, ListTarget, ListTargets, WHOLE_OBJECTS, list_labeled_objects};
 
 impl Execution<'_> {
-    /// Returns the plan with its prunes and their dependents judged again. `parent` is the resource of the parent;
-    /// `None` if the set has none any more. `desired_uids` are the UIDs of the objects that the run has applied,
-    /// `deleted` those of the objects that it has deleted: objects that are not gone yet are no members any more.
+    /// Returns the plan with its prunes and their dependents judged again. Objects that the run has deleted and that are
+    /// not gone yet are no members any more.
     pub(super) async fn judge_deletes_again(
         &self,
-        parent: Option<&Arc<Resource>>,
-        desired_uids: &HashSet<String>,
-        deleted: &BTreeSet<String>,
-        not_deleted: &ObjectsKeptInsteadOfDeleted,
+        waves: &Waves<'_>,
+        elapsed: Elapsed,
+        deleted: &DeleteResults,
     ) -> Result<Plan, NotJudged> {
+        let Waves {
+            parent, desired_uids, ..
+        } = waves;
         let mut observed = self
-            .read_members_and_parent(parent, deleted, ParentCheck::HasRecord)
+            .read_members_and_parent(*parent, &deleted.uids, elapsed)
             .await?;
         let state = StateBeforeDeletes {
             set: self.set,
@@ -41,15 +43,20 @@ impl Execution<'_> {
             desired_uids,
             contents: self.contents_when_planned(),
             members: &observed.members,
-            deleted,
-            not_deleted: not_deleted.keys(),
+            deleted: &deleted.uids,
+            not_deleted: deleted.kept_objects.keys(),
         };
         // What the objects to prune are needed for may be gone.
-        if let Some(left) = state.desired_that_left().first() {
+        if elapsed == Elapsed::Long
+            && let Some(left) = state.desired_that_left().first()
+        {
             return Err(NotJudged::DesiredLeft((*left).clone()));
         }
         let mut judged = state.plan_with_prunes_judged_again(self.plan);
-        judged.dependents = self.find_dependents(&judged, parent, &mut observed).await?;
+        judged.dependents = judged.dependents.without(&deleted.detached);
+        judged.dependents = self
+            .find_dependents(&judged, *parent, desired_uids, &mut observed)
+            .await?;
         Ok(judged)
     }
 
@@ -61,10 +68,11 @@ impl Execution<'_> {
     ) -> Result<Dependents, NotJudged> {
         let parent = Some(self.parent_resource);
         let mut observed = self
-            .read_members_and_parent(parent, &BTreeSet::new(), ParentCheck::None)
+            .read_members_and_parent(parent, &BTreeSet::new(), Elapsed::Short)
             .await?;
         observed.others = read::find_existing(self.server, unlabeled, self.writing.concurrency).await?;
-        self.find_dependents(self.plan, parent, &mut observed).await
+        self.find_dependents(self.plan, parent, &HashSet::new(), &mut observed)
+            .await
     }
 
     /// Finds the dependents of the prunes of `plan` in `observed`, to which it adds the owners of containers.
@@ -72,13 +80,20 @@ impl Execution<'_> {
         &self,
         plan: &Plan,
         parent: Option<&Arc<Resource>>,
+        desired_uids: &HashSet<String>,
         observed: &mut Observed,
     ) -> Result<Dependents, NotJudged> {
         let containers =
             plan::find_containers_of_staying_objects_in_plan(self.set, parent, self.desired, plan);
         observed.container_owners =
             read::read_owners_of_namespaces_and_crds(self.server, &containers, &BTreeMap::new()).await?;
-        Ok(Dependents::find_again(plan, self.desired, observed, self.policy))
+        Ok(Dependents::find_again(
+            plan,
+            self.desired,
+            desired_uids,
+            observed,
+            self.policy,
+        ))
     }
 
     /// Lists the members once for each kind and namespace that the plan has read or the manifests have, and reads the
@@ -87,7 +102,7 @@ impl Execution<'_> {
         &self,
         parent_resource: Option<&Arc<Resource>>,
         deleted: &BTreeSet<String>,
-        check: ParentCheck,
+        elapsed: Elapsed,
     ) -> Result<Observed, NotJudged> {
         let places = self.find_scope_of_members(deleted);
         let concurrency = self.writing.concurrency;
@@ -95,7 +110,7 @@ impl Execution<'_> {
             let members = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS);
             Ok(members.await?)
         };
-        let (mut members, parent) = try_join(members, self.reread_parent(parent_resource, check)).await?;
+        let (mut members, parent) = try_join(members, self.reread_parent(parent_resource, elapsed)).await?;
         members.retain(|live| !deleted.contains(&live.uid));
         Ok(Observed {
             members,
@@ -126,13 +141,13 @@ impl Execution<'_> {
     async fn reread_parent(
         &self,
         resource: Option<&Arc<Resource>>,
-        check: ParentCheck,
+        elapsed: Elapsed,
     ) -> Result<Option<Dependent>, NotJudged> {
         let Some(resource) = resource else { return Ok(None) };
         let key = &self.set.parent;
         let parent = self.parent_writing().read().await;
         let parent = parent.map_err(|error| NotJudged::ParentUnread(key.clone(), error.into()))?;
-        if check == ParentCheck::HasRecord {
+        if elapsed == Elapsed::Long {
             self.check_record_of(parent.as_ref())?;
         }
         Ok(parent.map(|parent| Dependent::from_parent(key, resource, &parent)))
@@ -160,11 +175,15 @@ impl Execution<'_> {
     }
 }
 
-/// Whether the parent has to have a record of no more than the run has listed.
+/// The time since the members were read for the plan, or for the last judgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ParentCheck {
-    HasRecord,
-    None,
+pub(super) enum Elapsed {
+    /// Moments. What other runs do at the same time does not count: each run prunes what it has read. Objects of the
+    /// manifests that vanish by themselves, such as a Job that has ended, need not be there.
+    Short,
+    /// The run has waited, or has read the members some time ago. The parent has to have a record of no more than the
+    /// run has listed, and the objects of the manifests have to be members.
+    Long,
 }
 
 /// The reason why deletes cannot be judged, so that nothing more is deleted.

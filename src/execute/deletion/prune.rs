@@ -51,6 +51,9 @@ impl Execution<'_> {
             if order == PruneOrder::Last && !self.wait_for_regular_prunes(&mut pruned, sink).await {
                 break;
             }
+            if has_waited {
+                run_state.driver.freshness.mark_outdated();
+            }
             let waves = match order {
                 PruneOrder::Regular => &self.plan.prunes,
                 PruneOrder::Last => &self.plan.last_prunes,

@@ -4,7 +4,7 @@
 //! An object counts as a dependent as soon as one of its owners is deleted. If it has another owner, the garbage
 //! collector keeps the object until that owner is deleted, too, and it is not known when that will be.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Observed, Plan, Policy, Pruning, ReasonToKeep, Risk, Skip, loses_data};
@@ -97,6 +97,7 @@ impl Dependents {
     /// Finds the dependents for a run that deletes `prunes` and keeps `skips`.
     pub(super) fn find(
         desired: &Desired,
+        desired_uids: &HashSet<String>,
         observed: &Observed,
         prunes: &[&Live],
         skips: &[Skip],
@@ -113,7 +114,8 @@ impl Dependents {
         }
         let desired_keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
         let live = observed.members.iter().chain(&observed.others);
-        let in_manifests = live.filter(|live| desired_keys.contains(&live.key));
+        let in_manifests =
+            live.filter(|live| desired_keys.contains(&live.key) || desired_uids.contains(&live.uid));
         let kept = skips
             .iter()
             .filter(|skip| must_outlive_owners(skip, losses_of_owned));
@@ -142,7 +144,14 @@ impl Dependents {
 
     /// Finds the dependents again right before a delete, in `observed`, the cluster state at that moment.
     /// A planned detachment stays if its object is no longer among the members of `observed`.
-    pub fn find_again(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Policy) -> Self {
+    /// `desired_uids` are the UIDs of the objects that the run has applied: two API groups can serve one object.
+    pub fn find_again(
+        plan: &Plan,
+        desired: &Desired,
+        desired_uids: &HashSet<String>,
+        observed: &Observed,
+        policy: &Policy,
+    ) -> Self {
         let prunes: Vec<&Live> = plan.all_prunes().collect();
         let members: HashMap<&str, &Live> = observed.members.iter().map(|live| (&*live.uid, live)).collect();
         let mut skips = Vec::new();
@@ -154,7 +163,7 @@ impl Dependents {
                 });
             }
         }
-        let mut found = Self::find(desired, observed, &prunes, &skips, policy);
+        let mut found = Self::find(desired, desired_uids, observed, &prunes, &skips, policy);
         let parent = observed.parent.as_ref().map(|parent| &*parent.uid);
         for planned in &plan.dependents.detachments {
             let uid = planned.dependent.uid.as_str();

@@ -57,6 +57,7 @@ fn found(members: &[Live], skips: &[Skip], observed: Observed) -> Vec<(String, V
     };
     let dependents = Dependents::find(
         &desired,
+        &HashSet::new(),
         &observed,
         &prunes.iter().collect::<Vec<_>>(),
         skips,
@@ -180,6 +181,7 @@ fn what_a_container_holds_is_deleted_with_it() {
 fn bound(observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Vec<String> {
     let dependents = Dependents::find(
         &Desired::default(),
+        &HashSet::new(),
         observed,
         &prunes.iter().collect::<Vec<_>>(),
         skips,
@@ -280,7 +282,7 @@ fn owner_references_that_appear_after_the_plan_count() {
     let plan = plan(&set(), &manifests, &planned, &policy());
     assert_eq!((plan.count_prunes(), plan.dependents.detachments.len()), (1, 0));
     let found_again = |members: &[Live]| -> Vec<String> {
-        let found = Dependents::find_again(&plan, &manifests, &observed(members), &policy());
+        let found = Dependents::find_again(&plan, &manifests, &HashSet::new(), &observed(members), &policy());
         let names = found.detachments.into_iter();
         names.map(|detachment| detachment.dependent.key.name).collect()
     };

@@ -238,7 +238,7 @@ fn what_owns_an_object_that_stays_is_attached_to_it() {
         members: members.to_vec(),
         ..Observed::default()
     };
-    let found = Dependents::find_again(&judged, &manifests(), &observed, &policy());
+    let found = Dependents::find_again(&judged, &manifests(), &HashSet::new(), &observed, &policy());
     let attached = found.detachments.iter();
     let attached: Vec<&str> = attached
         .map(|detachment| &*detachment.dependent.key.name)

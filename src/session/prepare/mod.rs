@@ -88,8 +88,8 @@ pub async fn plan_to_write(
         }
     };
     let server = resolved.cluster.server.clone();
-    // A run with new manifests writes, so the program asks about permissions while it lists. Other runs ask only once
-    // the plan shows that they write.
+    // A run with new manifests probably writes, so the program asks about permissions while it lists. Other runs ask
+    // only once the plan shows that they write.
     let needs_permissions =
         options.writing.dry_run != DryRun::Client && resolved.named.is_known_to_change(&resolved.desired);
     let asking = async {

@@ -11,9 +11,9 @@ use crate::support::{
     namespace_object, objects_file, service,
 };
 
-/// Acts once all reads of a plan are done: permissions are asked for right after them.
+/// Acts once all reads of a plan are done: before the write with which the run begins.
 fn after_reading(act: impl Fn() + Send + Sync + 'static) -> Proxy {
-    Proxy::before_request(|sent| sent.path.starts_with("/apis/authorization.k8s.io/"), act)
+    Proxy::before_write(0, act)
 }
 
 /// A proxy that gives the object this owner once the plan is made.
@@ -170,12 +170,11 @@ fn a_saved_plan_detaches_nothing_that_it_does_not_name() {
     set.assert_holds(&[a, b]);
 }
 
-/// The GETs of a run after its plan was made, without their queries.
-fn reads_after_planning(proxy: &Proxy) -> Vec<String> {
+/// The GETs of a run after it has begun, without their queries.
+fn reads_after_beginning(proxy: &Proxy) -> Vec<String> {
     let sent = proxy.sent();
-    let asks_for_permissions = |sent: &Sent| sent.path.starts_with("/apis/authorization.k8s.io/");
-    let planned = sent.iter().rposition(asks_for_permissions);
-    let later = &sent[planned.expect("a request for permissions") + 1..];
+    let begun = sent.iter().position(Sent::is_write);
+    let later = &sent[begun.expect("a write") + 1..];
     let gets = later.iter().filter(|sent| sent.method == Method::GET);
     let path = |sent: &Sent| sent.path.split('?').next().unwrap_or_default().to_owned();
     let mut paths: Vec<String> = gets.map(path).collect();
@@ -201,7 +200,7 @@ fn the_second_look_takes_one_list_for_each_kind_and_namespace() {
     let mut reads = lists.concat();
     reads.push(format!("/api/v1/namespaces/{home}/secrets/web"));
     reads.sort();
-    assert_eq!(reads_after_planning(&proxy), reads);
+    assert_eq!(reads_after_beginning(&proxy), reads);
 
     // Where nothing is pruned, nothing is read again: the write of the history shows that the record is
     // as it was.
@@ -209,7 +208,7 @@ fn the_second_look_takes_one_list_for_each_kind_and_namespace() {
     let proxy = after_reading(|| ());
     set.apply_through(&proxy, &[b, changed, account, far], &[])
         .expect(0);
-    assert_eq!(reads_after_planning(&proxy), Vec::<String>::new());
+    assert_eq!(reads_after_beginning(&proxy), Vec::<String>::new());
 }
 
 #[test]
@@ -244,7 +243,7 @@ fn nothing_goes_if_owner_references_cannot_be_read_again() {
     let proxy = || {
         let is_planned = AtomicBool::new(false);
         Proxy::breaking(Fault::InternalError, move |sent| {
-            if sent.path.starts_with("/apis/authorization.k8s.io/") {
+            if sent.is_write() {
                 is_planned.store(true, Ordering::SeqCst);
             }
             is_planned.load(Ordering::SeqCst) && sent.path.contains("/configmaps?")
@@ -312,7 +311,7 @@ fn a_member_is_reported_once_if_owner_references_cannot_be_read_again() {
     let proxy = {
         let is_planned = AtomicBool::new(false);
         Proxy::breaking(Fault::InternalError, move |sent| {
-            if sent.path.starts_with("/apis/authorization.k8s.io/") {
+            if sent.is_write() {
                 is_planned.store(true, Ordering::SeqCst);
             }
             is_planned.load(Ordering::SeqCst) && sent.path.contains("/configmaps?")
