@@ -12,6 +12,7 @@ mod compare;
 mod error;
 mod event;
 mod execute;
+mod exit;
 mod find_program;
 mod import;
 mod manifest;

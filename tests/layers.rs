@@ -10,8 +10,9 @@ use std::path::Path;
 use crate::packaging::CHECKOUT;
 
 /// The stages from left to right. A new module below `src` needs a place here.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "model",
+    "exit",
     "error",
     "find_program",
     "regular_file",

@@ -5,9 +5,10 @@ use std::mem;
 use std::path::Path;
 
 use crate::cli::{Apply, GlobalFlags};
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, RunWaits, WaitSettings};
+use crate::exit::Exit;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::recreate_flag;
 use crate::model::write_settings::DryRun;

@@ -6,11 +6,12 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
-use crate::error::{Error, ErrorKind, Exit};
+use crate::error::{Error, ErrorKind};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::{
     Execution, TerminatingObjects, WaitSettings, WrittenObjects, field_managers_not_keeping_parent,
 };
+use crate::exit::Exit;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::expiry::{format_expiry, read_expiry};

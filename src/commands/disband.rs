@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use crate::cli::{Disband, GlobalFlags};
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::event::{Interrupt, Operation};
 use crate::execute::{LeftSet, MembershipExecution, Obstacles, ParentAim};
+use crate::exit::Exit;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::set::ParentObject;

@@ -5,7 +5,8 @@ use std::slice;
 
 use crate::cli::{Export, GlobalFlags};
 use crate::compare::ownership::member_field_manager;
-use crate::error::{Error, ErrorKind, Exit};
+use crate::error::{Error, ErrorKind};
+use crate::exit::Exit;
 use crate::model::set::Set;
 use crate::model::text::{counted, shell_word};
 use crate::read::found_set::{self, FoundSet, Visibility};

@@ -1,7 +1,8 @@
 //! `history`: the last runs that changed a set.
 
 use crate::cli::{GlobalFlags, SetArgument};
-use crate::error::{Error, Exit};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::model::applyset::parent::Reading;
 use crate::model::history_annotation::History;
 use crate::report::{self, HistoryDocument};

@@ -5,7 +5,8 @@ use std::slice;
 use futures_util::future::{join_all, try_join};
 
 use crate::cli::{GlobalFlags, List};
-use crate::error::{Error, Exit};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::read::found_set::FoundSet;
 use crate::read::{self, Wanted};
 use crate::report::{self, ContextAndServer, ListDocument, SetListing, Style};

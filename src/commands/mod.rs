@@ -20,7 +20,8 @@ use std::path::Path;
 use clap::CommandFactory as _;
 
 use crate::cli::{self, Cli, Command};
-use crate::error::{Error, Exit};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::model::text::format_os_error;
 use crate::report::{self, Format};
 use crate::settings;

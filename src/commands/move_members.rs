@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use crate::cli::{GlobalFlags, Move};
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::event::{Interrupt, Operation};
 use crate::execute::{JoinedSet, LeftSet, MembershipExecution, Obstacles, ParentAim};
+use crate::exit::Exit;
 use crate::manifest::Manifests;
 use crate::manifest::desired;
 use crate::model::applyset::Record;

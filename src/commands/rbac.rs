@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::cli::{GlobalFlags, Rbac};
-use crate::error::{Error, ErrorKind, Exit};
+use crate::error::{Error, ErrorKind};
+use crate::exit::Exit;
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::applyset::Tooling;

@@ -8,8 +8,9 @@ use tokio::time::timeout;
 
 use crate::cli::{GlobalFlags, View};
 use crate::compare::status::State;
-use crate::error::{Error, ErrorKind, Exit};
+use crate::error::{Error, ErrorKind};
 use crate::event::{Ending, Event, Interrupt, Operation};
+use crate::exit::Exit;
 use crate::model::live::Live;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;

@@ -3,8 +3,9 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::event::{Interrupt, Urgency};
+use crate::exit::Exit;
 use crate::report;
 
 /// Listens for SIGINT, SIGTERM, SIGQUIT and SIGHUP. The first signal stops the run after the requests in flight, the

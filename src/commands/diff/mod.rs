@@ -18,9 +18,10 @@ use self::unanswered::unanswered_error;
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OldSide};
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::event::{Action, Ending, Event, Interrupt, Operation, Phase, Resume, Sink};
 use crate::execute::{AfterFailure, Execution, ParentPrediction, Prediction};
+use crate::exit::Exit;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
@@ -148,7 +149,7 @@ fn print_differences(
 fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) -> Result<Exit, Error> {
     match verdict {
         Ok(ExternalVerdict::Equal) if !found.has_results_beyond_unified_text() => Ok(Exit::Done),
-        Ok(ExternalVerdict::Equal | ExternalVerdict::Different) => Ok(Exit::Failed),
+        Ok(ExternalVerdict::Equal | ExternalVerdict::Different) => Ok(Exit::Different),
         Err(message) => Err(Error::usage(
             message,
             "set KUBECTL_EXTERNAL_DIFF to a program that exits with 0 or 1, or unset it",
@@ -276,7 +277,7 @@ async fn compare_and_save_plan(
     let exit = if found.is_empty() {
         Exit::Done
     } else {
-        Exit::Failed
+        Exit::Different
     };
     Ok(exit_for_chosen_difference_kinds(exit, options, found))
 }
@@ -286,8 +287,8 @@ async fn compare_and_save_plan(
 fn exit_for_chosen_difference_kinds(exit: Exit, options: &DiffOptions, found: &Differences) -> Exit {
     let has_drift = found.drift.as_ref().is_some_and(|drift| !drift.is_empty());
     match &options.counted {
-        Some(kinds) if has_drift && kinds.contains(&DifferenceKind::Drift) => Exit::Failed,
-        Some(kinds) if exit == Exit::Failed && !found.may_have_any_of(kinds) => Exit::Done,
+        Some(kinds) if has_drift && kinds.contains(&DifferenceKind::Drift) => Exit::Different,
+        Some(kinds) if exit == Exit::Different && !found.may_have_any_of(kinds) => Exit::Done,
         _ => exit,
     }
 }

@@ -10,9 +10,10 @@ use inspection::Inspected;
 
 use crate::cli::{GlobalFlags, Verify};
 use crate::compare::ownership::member_field_manager;
-use crate::error::{Error, ErrorKind, Exit};
+use crate::error::{Error, ErrorKind};
 use crate::event::{Interrupt, Resume};
 use crate::execute::{ParentWriteError, ParentWriting, Repaired};
+use crate::exit::Exit;
 use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WebhookPatience, WriteSettings};
 use crate::plan::{Consent, Proposal, Refusal};

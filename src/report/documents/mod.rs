@@ -10,8 +10,9 @@ pub(super) mod view;
 use serde::Serialize;
 
 use crate::cluster::identity::ClusterUid;
-use crate::error::{Error, Exit, hints_of};
+use crate::error::{Error, hints_of};
 use crate::event::Resume;
+use crate::exit::Exit;
 use crate::model::applyset::{ApplySetId, ParentIdentity};
 use crate::model::identity::GroupKind;
 use crate::model::message::Message;

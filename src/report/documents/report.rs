@@ -181,8 +181,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::error::Exit;
     use crate::event::Resume;
+    use crate::exit::Exit;
 
     #[test]
     fn a_document_diff_fields_has_the_fields_of_a_run_and_more() {

@@ -20,8 +20,8 @@ use text::{code, short_code};
 use super::documents::{ContextAndServer, INTERRUPTED, RunEnd, SetDocument};
 use super::plan_view::{Effect, EffectCounts, Entry};
 use super::text_lines::{self, set_title};
-use crate::error::Exit;
 use crate::event::ObjectOutcome;
+use crate::exit::Exit;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 

@@ -22,11 +22,11 @@ use super::style::{Format, Style, UnchangedLines, Verbosity};
 use super::text_lines::{self, Label, header, set_title};
 use super::{print_if_json_or_yaml, prompt};
 use crate::cluster::apiserver::{ApiServer, WriteResult};
-use crate::error::Exit;
 use crate::event::{
     Action, ActionCounts, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase,
     StateAfterDelete, Subject, WaitStatus,
 };
+use crate::exit::Exit;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;

@@ -49,8 +49,8 @@ impl Reporter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Exit;
     use crate::event::Resume;
+    use crate::exit::Exit;
     use crate::model::write_settings::DryRun;
     use crate::report::style::{Colors, Device, Format, Progress, Style, UnchangedLines};
 
