@@ -3,7 +3,7 @@
 //! `execute` and `wait` send events, and `report` makes all output from them: lines, documents and progress.
 
 mod interrupt;
-mod outcome;
+mod object_outcome;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::compare::status::State;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 pub use interrupt::{Interrupt, InterruptCause, Urgency};
-pub use outcome::{Claims, ObjectOutcome, StateAfterDelete, Subject};
+pub use object_outcome::{Claims, ObjectOutcome, StateAfterDelete, Subject};
 
 /// Receives the events of a run.
 pub type Sink<'a> = dyn FnMut(Event) + 'a;
