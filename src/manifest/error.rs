@@ -115,7 +115,7 @@ pub enum Problem {
         target: PathBuf,
     },
     /// A source with more bytes than the limit.
-    #[error("larger than {} MiB", super::source::STREAM_LIMIT >> 20)]
+    #[error("larger than {} MiB", super::read_limited::MAX_SOURCE_BYTES >> 20)]
     TooLarge,
     /// A URL that yields no manifest.
     #[error(transparent)]

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
-use super::source::{STREAM_LIMIT, hide_secrets_in_message};
+use super::read_limited::MAX_SOURCE_BYTES;
+use super::source::hide_secrets_in_message;
 use crate::find_program::{self, ProgramError};
 use crate::model::text::format_os_error;
 
@@ -78,7 +79,7 @@ pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
         command.args([subcommand, "--", directory]);
         let failure = match run(&mut command) {
             Ok((status, rendered, _)) if status.success() => return Ok(rendered),
-            Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
+            Ok((_, output, _)) if output.len() as u64 > MAX_SOURCE_BYTES => return Err(Problem::TooLarge),
             Ok((_, _, message)) => format!("failed: {}", hide_secrets_in_message(message.trim(), directory)),
             Err(error) => format!("cannot be started: {}", format_os_error(&error)),
         };
@@ -103,7 +104,7 @@ fn run(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>, String)> {
         .spawn()?;
     let mut output = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        stdout.take(STREAM_LIMIT + 1).read_to_end(&mut output)?;
+        stdout.take(MAX_SOURCE_BYTES + 1).read_to_end(&mut output)?;
     }
     // Our end of standard output is closed by now, so a program that still writes to it ends with an error.
     let status = child.wait()?;

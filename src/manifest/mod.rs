@@ -16,6 +16,7 @@ mod line_of_field;
 mod list;
 mod read_each_manifest;
 mod read_in_parallel;
+mod read_limited;
 mod remote;
 mod source;
 

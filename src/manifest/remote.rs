@@ -3,7 +3,8 @@
 //! As kubectl does (`visitor.go` in `k8s.io/cli-runtime/pkg/resource`), [`fetch`] follows ten redirects, tries three
 //! times if the server fails, and sends only the credentials that are in the URL. Unlike kubectl it never follows a
 //! redirect from https to http. The URLs that redirects lead to get no credentials, and have the proxy of the first one.
-//! URLs may hold passwords and tokens; the display of `Source` leaves them out.
+//! URLs may hold passwords and tokens; the display of `Source` leaves them out. `read_limited` limits the
+//! bytes of a body.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -19,7 +20,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 use super::error::Problem;
-use super::source::read_stream;
+use super::read_limited::read_up_to_limit;
 use crate::cluster::apiserver::USER_AGENT;
 use crate::cluster::proxy::{InvalidProxy, Proxy};
 use crate::model::text::format_os_error;
@@ -186,7 +187,7 @@ fn read_manifest(response: Response<Body>) -> Result<Vec<u8>, Problem> {
         return Err(RemoteError::Status(response.status()).into());
     }
     let is_page = response.body().mime_type() == Some("text/html");
-    let bytes = read_stream(response.into_body().into_reader())?;
+    let bytes = read_up_to_limit(response.into_body().into_reader())?;
     if is_page || begins_as_html(&bytes) {
         return Err(RemoteError::WebPage.into());
     }

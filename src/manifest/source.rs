@@ -6,11 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::Problem;
+use super::read_limited::read_up_to_limit;
 use super::{kustomize, remote};
-
-/// The limit of one source in bytes. Without the limit a source without an end would fill the memory. Ten thousand
-/// Deployments have 14 MB.
-pub(super) const STREAM_LIMIT: u64 = 256 << 20;
 
 /// An argument of `-f` or `-k`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -137,22 +134,12 @@ fn hide_secrets_in_word(word: &str) -> String {
 /// Reads the text of a source.
 pub(super) fn read_text(source: &Source, standard_input: &mut impl Read) -> Result<String, Problem> {
     let bytes = match source {
-        Source::Path(path) => read_stream(fs::File::open(path)?)?,
-        Source::StandardInput => read_stream(standard_input)?,
+        Source::Path(path) => read_up_to_limit(fs::File::open(path)?)?,
+        Source::StandardInput => read_up_to_limit(standard_input)?,
         Source::Url(url) => remote::fetch(url)?,
         Source::Kustomization { directory, .. } => kustomize::render(directory)?,
     };
     Ok(kubernetes_yaml::decode(bytes)?)
-}
-
-/// Reads a stream to its end. Fails if the stream has more bytes than the limit.
-pub(super) fn read_stream(from: impl Read) -> Result<Vec<u8>, Problem> {
-    let mut bytes = Vec::new();
-    from.take(STREAM_LIMIT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > STREAM_LIMIT {
-        return Err(Problem::TooLarge);
-    }
-    Ok(bytes)
 }
 
 /// Divides the text of a source into parts, each with the source that messages name. The text of a kustomization is
