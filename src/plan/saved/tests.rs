@@ -1,16 +1,20 @@
+use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::file::PlanFileError;
+use super::file_with_digest::{PlanFileError, parse, to_text_with_digest};
 use super::*;
 use crate::error::ErrorKind;
-use crate::manifest::{self, Recursion};
+use crate::manifest::{self, Recursion, Source};
+use crate::model::applyset::Record;
 use crate::model::applyset::parent::{annotations, labels};
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
+use crate::model::write_settings::{Conflicts, Validation};
 use crate::plan::{
-    Dependent, Dependents, Detachment, LiveMembership, ReasonToKeep, Refusal, Unchanged, fixtures,
+    Dependent, Dependents, Detachment, LiveMembership, ReasonToKeep, Refusal, Risk, Unchanged, fixtures,
 };
 
 const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\n    note: the key is in-the-text\n    other: nothing\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
@@ -72,22 +76,19 @@ fn saved(text: &str) -> (TempDir, SavedPlan) {
 fn a_sealed_plan_is_read_again() {
     let (_directory, plan) =
         saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {key: '1.0'}\n");
-    let sealed = file::to_text_with_digest(&plan);
-    assert_eq!(file::parse(&sealed).expect("a plan"), plan);
+    let sealed = to_text_with_digest(&plan);
+    assert_eq!(parse(&sealed).expect("a plan"), plan);
 }
 
 #[test]
 fn a_plan_that_would_show_values_of_a_secret_is_refused() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {key: b25l}\n";
     let (_directory, plan) = saved(secret);
-    assert_eq!(
-        file::parse(&file::to_text_with_digest(&plan)).expect("a plan"),
-        plan
-    );
+    assert_eq!(parse(&to_text_with_digest(&plan)).expect("a plan"), plan);
     let read = |change: fn(&mut SavedManifest)| {
         let mut changed = plan.clone();
         change(&mut changed.manifests[0]);
-        file::parse(&file::to_text_with_digest(&changed))
+        parse(&to_text_with_digest(&changed))
             .map(drop)
             .expect_err("no plan")
     };
@@ -104,8 +105,8 @@ fn a_plan_that_would_show_values_of_a_secret_is_refused() {
 #[test]
 fn a_plan_that_was_touched_is_refused() {
     let (_directory, plan) = saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
-    let sealed = file::to_text_with_digest(&plan);
-    let read = |text: &str| file::parse(text).map(drop).expect_err("no plan");
+    let sealed = to_text_with_digest(&plan);
+    let read = |text: &str| parse(text).map(drop).expect_err("no plan");
     assert!(matches!(
         read(&sealed.replace("\"name\": \"a\"", "\"name\": \"b\"")),
         PlanFileError::Changed
@@ -125,7 +126,7 @@ fn a_plan_that_was_touched_is_refused() {
     assert!(matches!(read("[]"), PlanFileError::Other));
     // The digest does not cover the white space of the file.
     let document: Value = serde_json::from_str(&sealed).expect("JSON");
-    assert!(file::parse(&document.to_string()).is_ok());
+    assert!(parse(&document.to_string()).is_ok());
 }
 
 #[cfg(unix)]
@@ -155,7 +156,7 @@ fn a_plan_replaces_files_alone() {
 #[test]
 fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
     let (directory, plan) = saved(SECRET);
-    let sealed = file::to_text_with_digest(&plan);
+    let sealed = to_text_with_digest(&plan);
     for value in ["in-the", "aW4tdGhl"] {
         assert!(!sealed.contains(value), "{value} in {sealed}");
     }
@@ -220,7 +221,7 @@ fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
         assert_eq!(would_lose_secret_values(&manifest), lost, "{}", manifest.position);
         let plan = plan_of(vec![SavedManifest::new(&manifest, &salt())], salt());
         assert!(
-            !file::to_text_with_digest(&plan).contains("hush"),
+            !to_text_with_digest(&plan).contains("hush"),
             "{}",
             manifest.position
         );
@@ -414,8 +415,8 @@ fn objects_are_detached_from_the_owners_that_the_plan_names() {
     );
     scene.saved.detached = saved_detachments(&scene.plan);
     assert_eq!(scene.find_drift(), [""; 0]);
-    let text = file::to_text_with_digest(&scene.saved);
-    assert_eq!(file::parse(&text).expect("a plan").detached, scene.saved.detached);
+    let text = to_text_with_digest(&scene.saved);
+    assert_eq!(parse(&text).expect("a plan").detached, scene.saved.detached);
     scene.plan.dependents = Dependents::default();
     assert_eq!(
         scene.find_drift(),

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::SavedPlan;
-use super::plain_digest;
 use super::secrets::hides_only_secret_values;
 use crate::model::text::format_os_error;
+use crate::plan::preconditions::plain_digest;
 use crate::regular_file;
 
 const API_VERSION: &str = "kubectl-applyset/v1";
