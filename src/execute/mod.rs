@@ -34,7 +34,7 @@ pub use adopt_move_disband::{JoinedSet, LeftSet, MembershipExecution, Obstacles,
 pub use deletion::set::field_managers_not_keeping_parent;
 pub use dry_run::{AfterFailure, ParentPrediction, Prediction};
 pub use former_parent::ParentAim;
-pub use former_parent::wait_until_members_are_gone::TerminatingObjects;
+pub use former_parent::list_what_is_left::TerminatingObjects;
 use freshness::Freshness;
 use kinds::ChangedKinds;
 pub use parent_record::RunOnParent;

@@ -1,5 +1,5 @@
 //! Waits until an object that is to be created again is gone. The other waits for deletions are in `wait` and in
-//! `former_parent/wait_until_members_are_gone`.
+//! `former_parent/list_what_is_left`.
 
 use super::Execution;
 use super::polling::{Polling, StopsWith};

@@ -10,7 +10,7 @@ use crate::execute::deletion::report_parent_and_remains::{
     fail_if_kinds_unlisted, join_names, predict_disposition,
 };
 use crate::execute::deletion::set::record_field_managers;
-use crate::execute::former_parent::wait_until_members_are_gone::{RemainingLister, TerminatingObjects};
+use crate::execute::former_parent::list_what_is_left::{RemainingLister, TerminatingObjects};
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::ParentWriting;
@@ -133,7 +133,7 @@ impl LeftSet<'_> {
             (ParentOutcome::Kept(kept), aim) => {
                 *record_to_leave = Some(kept.record);
                 let obstacles = Obstacles {
-                    members: kept.found.all().cloned().collect(),
+                    members: kept.found.remains_and_copies().cloned().collect(),
                     owned: kept.owned,
                     unlisted: self.state.observed.record_to_keep.clone(),
                 };

@@ -11,7 +11,7 @@ use crate::execute::deletion::report_parent_and_remains::{
     describe_unlisted_kinds, fail_if_kinds_unlisted, join_names, outcome_event, predict_disposition,
 };
 use crate::execute::deletion::set::field_managers_not_keeping_parent;
-use crate::execute::former_parent::wait_until_members_are_gone::{
+use crate::execute::former_parent::list_what_is_left::{
     RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_members_not_gone,
     report_members_not_gone,
 };

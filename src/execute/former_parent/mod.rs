@@ -6,8 +6,8 @@
 //! one lists them. If another client has written the parent first, or if a webhook cannot be called yet, the parent and
 //! the members are read again, and the write is decided again.
 
+pub mod list_what_is_left;
 mod record_what_is_left;
-pub mod wait_until_members_are_gone;
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::event::{Action, Event, ObjectOutcome, Sink, Subject};
 use crate::execute::adopt_move_disband::JoinedSet;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report_parent_and_remains::outcome_event;
-use crate::execute::former_parent::wait_until_members_are_gone::{
+use crate::execute::former_parent::list_what_is_left::{
     RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_members_not_gone,
 };
 use crate::execute::parent_record::ATTEMPTS;

@@ -1,6 +1,6 @@
 //! Determines what a parent that cannot go has to record: what is left of its set.
 
-use super::wait_until_members_are_gone::RemainingList;
+use super::list_what_is_left::RemainingList;
 use super::{Attempt, KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::event::Sink;
 use crate::execute::deletion::report_parent_and_remains::describe_unlisted_kinds;
@@ -93,7 +93,7 @@ impl ParentRelease<'_> {
     /// cannot be listed.
     fn build_record_of_everything_left(&self, found: &RemainingList) -> Record {
         let parent_containers = self.remaining.parent_containers.iter().copied();
-        let keys = found.all().chain(parent_containers).map(|live| &live.key);
-        Record::from_members(keys, &self.writing.set.parent).union(&self.unlisted)
+        let left = found.remains_and_copies().chain(parent_containers);
+        Record::from_members(left.map(|live| &live.key), &self.writing.set.parent).union(&self.unlisted)
     }
 }

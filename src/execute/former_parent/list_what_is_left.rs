@@ -1,4 +1,4 @@
-//! Lists what is left of a set, and waits for objects that are being deleted.
+//! Lists what is left of a set, which may wait until the objects that are being deleted are gone.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -67,8 +67,8 @@ pub struct RemainingList {
 }
 
 impl RemainingList {
-    /// Returns all objects with the label of the set.
-    pub fn all(&self) -> impl Iterator<Item = &Live> {
+    /// Returns all objects with the label of the set, except for the parent's containers.
+    pub fn remains_and_copies(&self) -> impl Iterator<Item = &Live> {
         self.remains.all().chain(&self.copies)
     }
 }
