@@ -192,8 +192,7 @@ impl<'r> Work for Deletes<'r, '_> {
                 self.note_containers_that_gained_objects(containers).await;
                 DeleteAnswer::Listed
             }
-            // Never called: `wait_together` carries out these waits.
-            DeleteAction::AwaitGone(_) => DeleteAnswer::NotGone,
+            DeleteAction::AwaitGone(_) => unreachable!("`wait_together` carries out these waits"),
         }
     }
 
