@@ -24,7 +24,7 @@ impl SecretValues {
         let mut values = Vec::new();
         if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
             for field in secret_fields(&object) {
-                collect_values(&object[field], &mut values);
+                collect_with_decoded(&object[field], &mut values);
             }
         }
         Self(values)
@@ -60,11 +60,11 @@ impl SecretValues {
     }
 }
 
-/// Adds the texts and numbers inside a value to `values`.
-fn collect_values(value: &Value, values: &mut Vec<Vec<u8>>) {
+/// Adds the texts and numbers inside a value to `values`; each text also decoded if it is valid Base64.
+fn collect_with_decoded(value: &Value, values: &mut Vec<Vec<u8>>) {
     match value {
-        Value::Object(fields) => fields.values().for_each(|value| collect_values(value, values)),
-        Value::Array(items) => items.iter().for_each(|value| collect_values(value, values)),
+        Value::Object(map) => map.values().for_each(|value| collect_with_decoded(value, values)),
+        Value::Array(items) => items.iter().for_each(|value| collect_with_decoded(value, values)),
         Value::String(text) if !text.is_empty() => {
             values.push(text.clone().into_bytes());
             values.extend(STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty()));
