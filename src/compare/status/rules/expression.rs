@@ -123,7 +123,7 @@ impl Expression {
     }
 
     /// Returns the text of the expression on one line.
-    pub(super) fn text(&self) -> &str {
+    pub(super) fn one_line_text(&self) -> &str {
         &self.text
     }
 

@@ -94,7 +94,7 @@ impl Clause {
 
     /// Returns the text of the expression for messages, as it was written if it cannot be compiled.
     fn display_text(&self) -> &str {
-        self.compile().map_or(self.text.as_str(), Expression::text)
+        self.compile().map_or(&self.text, Expression::one_line_text)
     }
 }
 
