@@ -81,7 +81,7 @@ fn collect_from_summary(name: &str, text: &str, found: &mut Vec<Sign>) {
         Some(Tone::Degraded | Tone::InProgress) => Some(Sign::in_progress(shown)),
         Some(Tone::Paused) => Some(Sign::paused(shown)),
         Some(Tone::Current) => Some(Sign::current(shown)),
-        Some(Tone::Positive) => Some(Sign::runs(shown)),
+        Some(Tone::Positive) => Some(Sign::current_unless_it_ends(shown)),
         None => None,
     };
     found.extend(sign.map(Sign::with_field_value_as_reason));

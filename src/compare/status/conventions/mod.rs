@@ -40,8 +40,8 @@ enum ReasonKind {
 enum Weight {
     /// A part of the object is good: Current, if the object has no other sign.
     GoodPart,
-    /// The object runs: Current, unless it is of a kind that runs to completion.
-    Runs,
+    /// The object runs: Current, unless it is of a kind that runs to completion and the wait is for its end.
+    CurrentUnlessItEnds,
     /// A part of the object is not good: `InProgress`, unless a sign that sums the object up says otherwise.
     BadPart,
     /// The object is Current.
@@ -78,8 +78,8 @@ impl Sign {
         Self::new(Weight::BadPart, reason)
     }
 
-    fn runs(reason: String) -> Self {
-        Self::new(Weight::Runs, reason)
+    fn current_unless_it_ends(reason: String) -> Self {
+        Self::new(Weight::CurrentUnlessItEnds, reason)
     }
 
     fn current(reason: String) -> Self {
@@ -105,8 +105,8 @@ impl Sign {
 pub(super) fn judge_by_conventions(object: ObjectView, goal: JobGoal) -> Option<(State, String)> {
     let sign = find_decisive_sign(object)?;
     let state = match sign.weight {
-        Weight::Runs if goal == JobGoal::Completed && runs_to_completion(object) => State::InProgress,
-        Weight::GoodPart | Weight::Runs | Weight::Current | Weight::Paused => State::Current,
+        Weight::CurrentUnlessItEnds if goal == JobGoal::Completed && has_an_end(object) => State::InProgress,
+        Weight::GoodPart | Weight::CurrentUnlessItEnds | Weight::Current | Weight::Paused => State::Current,
         Weight::BadPart | Weight::InProgress => State::InProgress,
         Weight::Failed => State::Failed,
     };
@@ -146,7 +146,7 @@ fn find_status_message(object: ObjectView<'_>) -> Option<&str> {
 }
 
 /// Returns whether the name of the kind says that its objects end: `PipelineRun`, but not `CronJob`.
-fn runs_to_completion(object: ObjectView) -> bool {
+fn has_an_end(object: ObjectView) -> bool {
     const LAST_WORDS: [&str; 7] = [
         "run",
         "job",
