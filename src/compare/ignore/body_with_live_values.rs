@@ -2,7 +2,7 @@
 //!
 //! For each ignored field, [`body_with_live_values`] descends in the manifest, the live object and `managedFields` at
 //! once: only the trees of field sets show which lists have keys, and which maps and lists are owned as one value
-//! (atomic). At the field, `merge` decides which parts of the live value become part of the body.
+//! (atomic). At the field, `live_value_for_body` decides which parts of the live value become part of the body.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ pub fn body_with_live_values(
             is_atomic: false,
             purpose,
         };
-        place.set_field(&mut body, live, pointer.segments());
+        place.merge_or_leave_out(&mut body, live, pointer.segments());
     }
     keep_applyset_metadata(&mut body, &manifest);
     Object::from(&body)
@@ -90,20 +90,20 @@ impl IgnoredPlace<'_> {
         }
     }
 
-    /// Sets the ignored field to which the segments lead from this place. `body` is the value of the manifest at this
-    /// place, `live` the live value.
-    fn set_field(&self, body: &mut Value, live: &Value, segments: &[String]) {
+    /// Gives the ignored field to which the segments lead from this place its live value, merged with the manifest, or
+    /// leaves it out of the body. `body` is the value of the manifest at this place, `live` the live value.
+    fn merge_or_leave_out(&self, body: &mut Value, live: &Value, segments: &[String]) {
         let Some((segment, rest)) = segments.split_first() else {
             return;
         };
         match (body, live) {
-            (Value::Object(body), Value::Object(live)) => self.set_in_mapping(body, live, segment, rest),
+            (Value::Object(body), Value::Object(live)) => self.merge_in_mapping(body, live, segment, rest),
             (Value::Array(body), Value::Array(live)) => {
                 let Some(index) = parse_index(segment) else { return };
                 if self.is_atomic || !self.entries.have_list_items() {
-                    self.set_item_by_index(body, live, index, rest);
+                    self.merge_item_by_index(body, live, index, rest);
                 } else {
-                    self.set_item_by_key(body, live, index, rest);
+                    self.merge_item_by_key(body, live, index, rest);
                 }
             }
             _ => {}
@@ -118,8 +118,8 @@ impl IgnoredPlace<'_> {
             && self.entries.ours().is_none()
     }
 
-    /// Sets a field of the mapping at this place, or what `rest` leads to below the field.
-    fn set_in_mapping(
+    /// Merges or leaves out a field of the mapping at this place, or what `rest` leads to below the field.
+    fn merge_in_mapping(
         &self,
         body: &mut Map<String, Value>,
         live: &Map<String, Value>,
@@ -128,7 +128,7 @@ impl IgnoredPlace<'_> {
     ) {
         let below = self.below(&format!("f:{name}"));
         if rest.is_empty() {
-            match below.merged_value(body.get(name), live.get(name)) {
+            match below.live_value_for_body(body.get(name), live.get(name)) {
                 Some(value) => drop(body.insert(name.to_owned(), value)),
                 None => drop(body.remove(name)),
             }
@@ -137,7 +137,7 @@ impl IgnoredPlace<'_> {
         match (body.get_mut(name), live.get(name)) {
             (Some(desired), Some(live)) => {
                 let was_empty = is_empty_container(desired);
-                below.set_field(desired, live, rest);
+                below.merge_or_leave_out(desired, live, rest);
                 let is_theirs = below.is_compared_and_owned_by_other() && desired == live;
                 // An apply of `{}` or `[]` would make us an owner of the mapping or list.
                 let became_empty = is_empty_container(desired) && !was_empty && !is_empty_container(live);
@@ -160,7 +160,7 @@ impl IgnoredPlace<'_> {
                     Value::Array(_) => json!([]),
                     _ => json!({}),
                 };
-                below.set_field(&mut desired, live, rest);
+                below.merge_or_leave_out(&mut desired, live, rest);
                 if !is_empty_container(&desired) {
                     body.insert(name.to_owned(), desired);
                 }
@@ -169,8 +169,8 @@ impl IgnoredPlace<'_> {
         }
     }
 
-    /// Sets an item of a list without keys, or a part of the item. The list is owned as a whole.
-    fn set_item_by_index(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
+    /// Merges or leaves out an item of a list without keys, or a part of the item. The list is owned as a whole.
+    fn merge_item_by_index(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
         let below = Self {
             entries: ManagedFieldsEntries::default(),
             is_atomic: true,
@@ -178,15 +178,15 @@ impl IgnoredPlace<'_> {
         };
         match (body.get_mut(index), live.get(index)) {
             (Some(desired), Some(live)) if rest.is_empty() => desired.clone_from(live),
-            (Some(desired), Some(live)) => below.set_field(desired, live, rest),
+            (Some(desired), Some(live)) => below.merge_or_leave_out(desired, live, rest),
             (Some(_), None) if rest.is_empty() => drop(body.remove(index)),
             (Some(_) | None, _) => {}
         }
     }
 
-    /// Sets an item that is found by its keys, or by its value in a set. The index counts in the list of the manifest;
-    /// if that list is shorter, in the live list.
-    fn set_item_by_key(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
+    /// Merges or leaves out an item that is found by its keys, or by its value in a set. The index counts in the list
+    /// of the manifest; if that list is shorter, in the live list.
+    fn merge_item_by_key(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
         let names = self.entries.item_key_names();
         if index >= body.len() {
             let Some(item) = live.get(index) else { return };
@@ -214,17 +214,18 @@ impl IgnoredPlace<'_> {
         };
         let below = self.below(&self.entries.item_tree_key(item, &names));
         match rest {
-            [] => match below.merged_value(Some(desired), Some(item)) {
+            [] => match below.live_value_for_body(Some(desired), Some(item)) {
                 Some(value) => *desired = value,
                 None => drop(body.remove(index)),
             },
             [name] if names.contains(name) => {}
-            rest => below.set_field(desired, item, rest),
+            rest => below.merge_or_leave_out(desired, item, rest),
         }
     }
 
-    /// Returns the value of an ignored field in the body; `None` if it is left out.
-    fn merged_value(&self, desired: Option<&Value>, live: Option<&Value>) -> Option<Value> {
+    /// Returns the live value of an ignored field, or the parts of it that the body has; `None` if the body leaves the
+    /// field out.
+    fn live_value_for_body(&self, desired: Option<&Value>, live: Option<&Value>) -> Option<Value> {
         let live = live?;
         if self.is_atomic && !self.entries.any_owns_whole_value() {
             return Some(live.clone());
@@ -235,21 +236,24 @@ impl IgnoredPlace<'_> {
             BodyPurpose::Send if desired.is_none() && !self.entries.we_own_something() => None,
             BodyPurpose::Send if !self.entries.have_parts() => Some(live.clone()),
             BodyPurpose::Send => match live {
-                Value::Object(live) => self.merged_mapping(desired, live),
-                Value::Array(live) => self.merged_list(desired, live),
+                Value::Object(live) => self.live_mapping_to_send(desired, live),
+                Value::Array(live) => self.live_items_to_send(desired, live),
                 other => Some(other.clone()),
             },
         }
     }
 
-    fn merged_mapping(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Option<Value> {
-        let fields = self.merged_fields(desired, live);
+    /// Returns a live mapping with only the fields that the manifest has or that our manager owns. `None`, so that the
+    /// body leaves it out, if no field is left; but an empty mapping is sent if the live one is empty or our manager owns
+    /// the mapping itself, and no other manager does.
+    fn live_mapping_to_send(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Option<Value> {
+        let fields = self.live_fields_to_send(desired, live);
         let is_empty_there = live.is_empty() || self.entries.we_own_place_itself();
         let stays = !fields.is_empty() || (is_empty_there && !self.entries.others_own_place_itself());
         stays.then_some(Value::Object(fields))
     }
 
-    fn merged_fields(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Map<String, Value> {
+    fn live_fields_to_send(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Map<String, Value> {
         let desired_fields = desired.and_then(Value::as_object);
         let names: BTreeSet<&str> = desired_fields
             .into_iter()
@@ -262,13 +266,16 @@ impl IgnoredPlace<'_> {
             .filter_map(|name| {
                 let below = self.below(&format!("f:{name}"));
                 let desired = desired_fields.and_then(|fields| fields.get(name));
-                let value = below.merged_value(desired, live.get(name))?;
+                let value = below.live_value_for_body(desired, live.get(name))?;
                 Some((name.to_owned(), value))
             })
             .collect()
     }
 
-    fn merged_list(&self, desired: Option<&Value>, live: &[Value]) -> Option<Value> {
+    /// Returns a live list with only the items that the manifest has or of which our manager owns something, and of
+    /// these only what others do not own. `None`, so that the body leaves the list out, if it has items and none is
+    /// left.
+    fn live_items_to_send(&self, desired: Option<&Value>, live: &[Value]) -> Option<Value> {
         let names = self.entries.item_key_names();
         let desired: &[Value] = desired.and_then(Value::as_array).map_or(&[], Vec::as_slice);
         let items: Vec<Value> = live
@@ -282,7 +289,7 @@ impl IgnoredPlace<'_> {
                 let Some(live_fields) = item.as_object().filter(|_| below.entries.have_parts()) else {
                     return (!below.entries.others_own_whole_value()).then(|| item.clone());
                 };
-                let mut fields = below.merged_fields(desired, live_fields);
+                let mut fields = below.live_fields_to_send(desired, live_fields);
                 let has_more_than_keys = fields.keys().any(|name| !names.contains(name));
                 if !has_more_than_keys && below.entries.others_own_place_itself() {
                     return None;
