@@ -50,40 +50,41 @@ enum BreakerState {
     OpenSince(Instant),
 }
 
-/// The treatment of a request that is to be sent.
+/// The decision whether a request is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum SendDecision {
     /// Send the request.
     Send,
     /// Fail without sending the request: the server does not answer.
-    GiveUp,
-    /// Start a probe, and ask for a turn again.
-    Probe,
+    Fail,
+    /// Start a probe, which nobody else starts, and ask for a decision again.
+    StartProbeAndAskAgain,
 }
 
 impl Breaker {
-    /// Waits for the end of a probe, if there is one, and returns what to do with the request.
-    pub(super) async fn wait_for_turn(&self) -> Turn {
+    /// Waits for the end of a probe, if there is one, and decides what becomes of the request. If another probe is due,
+    /// claims it for the caller: all other requests wait for its end.
+    pub(super) async fn decide_request_or_claim_probe(&self) -> SendDecision {
         let mut changes = self.0.subscribe();
         loop {
             // The sender is part of this value, so it is never closed.
             let _ = changes.wait_for(|seen| seen.state != BreakerState::Probing).await;
-            let mut turn = None;
+            let mut decision = None;
             self.0.send_if_modified(|seen| {
-                turn = match seen.state {
-                    BreakerState::Closed => Some(Turn::Send),
-                    BreakerState::OpenSince(since) if since.elapsed() >= OPEN_TIME => Some(Turn::Probe),
-                    BreakerState::OpenSince(_) => Some(Turn::GiveUp),
+                decision = match seen.state {
+                    BreakerState::Closed => Some(SendDecision::Send),
+                    BreakerState::OpenSince(since) if since.elapsed() < OPEN_TIME => Some(SendDecision::Fail),
+                    BreakerState::OpenSince(_) => Some(SendDecision::StartProbeAndAskAgain),
                     BreakerState::Probing => None,
                 };
-                let is_probed = turn == Some(Turn::Probe);
+                let is_probed = decision == Some(SendDecision::StartProbeAndAskAgain);
                 if is_probed {
                     seen.state = BreakerState::Probing;
                 }
                 is_probed
             });
-            if let Some(turn) = turn {
-                return turn;
+            if let Some(decision) = decision {
+                return decision;
             }
         }
     }
@@ -237,8 +238,8 @@ mod tests {
     }
 
     /// Returns what becomes of a request; `None` if it waits.
-    fn turn(breaker: &Breaker) -> Option<Turn> {
-        breaker.wait_for_turn().now_or_never()
+    fn decision(breaker: &Breaker) -> Option<SendDecision> {
+        breaker.decide_request_or_claim_probe().now_or_never()
     }
 
     #[tokio::test(start_paused = true)]
@@ -251,7 +252,7 @@ mod tests {
                 breaker.try_begin_probing_after_timeout(Duration::from_secs(20)),
                 is_suspect
             );
-            assert_eq!(turn(&breaker).is_none(), is_suspect);
+            assert_eq!(decision(&breaker).is_none(), is_suspect);
         }
     }
 
@@ -259,26 +260,26 @@ mod tests {
     async fn requests_wait_for_the_end_of_a_probe() {
         type End = fn(&Breaker);
         for (end, expected) in [
-            (answer as End, Turn::Send),
-            (|breaker| breaker.close_after_probe_answer(), Turn::Send),
+            (answer as End, SendDecision::Send),
+            (|breaker| breaker.close_after_probe_answer(), SendDecision::Send),
             (
                 |breaker| breaker.close_after_probe_failure(Instant::now()),
-                Turn::Send,
+                SendDecision::Send,
             ),
             (
                 |breaker| breaker.open_after_probe_timeout(Instant::now()),
-                Turn::GiveUp,
+                SendDecision::Fail,
             ),
         ] {
             let breaker = Breaker::default();
             assert!(breaker.try_begin_probing_after_timeout(Duration::ZERO));
             // One probe is enough.
             assert!(!breaker.try_begin_probing_after_timeout(Duration::ZERO));
-            let mut waiting = Box::pin(breaker.wait_for_turn());
+            let mut waiting = Box::pin(breaker.decide_request_or_claim_probe());
             assert_eq!(waiting.as_mut().now_or_never(), None);
             end(&breaker);
             assert_eq!(waiting.now_or_never(), Some(expected));
-            assert_eq!(turn(&breaker), Some(expected));
+            assert_eq!(decision(&breaker), Some(expected));
         }
     }
 
@@ -287,12 +288,12 @@ mod tests {
         let breaker = Breaker::default();
         assert!(breaker.try_begin_probing_after_timeout(Duration::ZERO));
         breaker.open_after_probe_timeout(Instant::now());
-        assert_eq!(turn(&breaker), Some(Turn::GiveUp));
+        assert_eq!(decision(&breaker), Some(SendDecision::Fail));
         tokio::time::advance(OPEN_TIME).await;
-        assert_eq!(turn(&breaker), Some(Turn::Probe));
-        assert_eq!(turn(&breaker), None);
+        assert_eq!(decision(&breaker), Some(SendDecision::StartProbeAndAskAgain));
+        assert_eq!(decision(&breaker), None);
         answer(&breaker);
-        assert_eq!(turn(&breaker), Some(Turn::Send));
+        assert_eq!(decision(&breaker), Some(SendDecision::Send));
     }
 
     #[tokio::test(start_paused = true)]
@@ -304,13 +305,13 @@ mod tests {
         answer(&breaker);
         assert!(breaker.try_begin_probing_after_timeout(Duration::ZERO));
         breaker.open_after_probe_timeout(begun);
-        assert_eq!(turn(&breaker), None);
+        assert_eq!(decision(&breaker), None);
         tokio::time::advance(Duration::from_secs(1)).await;
         breaker.open_after_probe_timeout(Instant::now());
-        assert_eq!(turn(&breaker), Some(Turn::GiveUp));
+        assert_eq!(decision(&breaker), Some(SendDecision::Fail));
         // An answer that comes late counts, too.
         answer(&breaker);
-        assert_eq!(turn(&breaker), Some(Turn::Send));
+        assert_eq!(decision(&breaker), Some(SendDecision::Send));
     }
 
     #[tokio::test(start_paused = true)]
@@ -342,7 +343,7 @@ mod tests {
             assert!(breaker.has_request_used_up_attempts());
             breaker.note_answer(StatusCode::from_u16(code).expect("a status code"), Duration::ZERO);
             assert_eq!(breaker.has_request_used_up_attempts(), is_away, "{code}");
-            assert_eq!(turn(&breaker), Some(Turn::Send));
+            assert_eq!(decision(&breaker), Some(SendDecision::Send));
         }
     }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::ApiServer;
 use super::answer_body::UnusableBody;
-use super::breaker::Turn;
+use super::breaker::SendDecision;
 use super::failed_attempt::{FailedAttempt, is_timeout};
 
 /// The time between two requests of a probe. Each request opens a connection of its own.
@@ -24,10 +24,10 @@ impl ApiServer {
     /// Waits until it is known whether a request may be sent. Returns false if the server does not answer.
     pub(super) async fn may_send(&self) -> bool {
         loop {
-            match self.breaker.wait_for_turn().await {
-                Turn::Send => return true,
-                Turn::GiveUp => return false,
-                Turn::Probe => self.spawn_probe(),
+            match self.breaker.decide_request_or_claim_probe().await {
+                SendDecision::Send => return true,
+                SendDecision::Fail => return false,
+                SendDecision::StartProbeAndAskAgain => self.spawn_probe(),
             }
         }
     }
