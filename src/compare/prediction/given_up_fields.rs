@@ -20,7 +20,7 @@ pub(super) fn remove<'p>(
         removed: Vec::new(),
     };
     if let Some(last) = owners.last_applied {
-        removal.remove_below(object, last, &owners.field_sets_after_apply(), place);
+        removal.remove_below(object, last, &owners.our_new_and_others_old_field_sets(), place);
     }
     removal.removed
 }

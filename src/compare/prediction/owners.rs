@@ -42,8 +42,9 @@ impl<'a> FieldOwners<'a> {
         }
     }
 
-    /// Returns the field sets of all managers after the apply.
-    pub(super) fn field_sets_after_apply(&self) -> Vec<&Fields> {
+    /// Returns the field set of our manager after the apply, and those of the other managers before it: they still have
+    /// what the apply takes from them.
+    pub(super) fn our_new_and_others_old_field_sets(&self) -> Vec<&Fields> {
         self.entries_but_our_apply()
             .filter_map(|entry| entry["fieldsV1"].as_object())
             .chain([&self.applied])
