@@ -7,7 +7,7 @@ use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
 
 /// The groups that Kubernetes serves itself. Kinds of other groups that end with `k8s.io` are custom resources.
-const BUILT_IN_GROUPS: [&str; 23] = [
+const GROUPS_SERVED_BY_KUBERNETES: [&str; 23] = [
     "",
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
@@ -34,8 +34,8 @@ const BUILT_IN_GROUPS: [&str; 23] = [
 ];
 
 /// Returns whether Kubernetes serves this group itself.
-pub(super) fn is_built_in_group(group: &str) -> bool {
-    BUILT_IN_GROUPS.contains(&group)
+pub(super) fn is_served_by_kubernetes_itself(group: &str) -> bool {
+    GROUPS_SERVED_BY_KUBERNETES.contains(&group)
 }
 
 /// The rule of kstatus for a kind.
@@ -139,7 +139,7 @@ impl StatusRules {
         if status_subresource == Subresource::Listed || has_rule_of_user {
             return false;
         }
-        if is_built_in_group(&group_kind.group) {
+        if is_served_by_kubernetes_itself(&group_kind.group) {
             return matches!(rule_of_kind(group_kind), None | Some(KstatusRule::HoldsData));
         }
         // The rules that come with the program are about custom kinds.

@@ -240,9 +240,9 @@ impl StatusRules {
             return readiness;
         }
         let own = self.own.as_deref().filter(|own| own.covers(group_kind));
-        let is_built_in = built_in_kinds::is_built_in_group(&group_kind.group);
+        let is_served_by_kubernetes = built_in_kinds::is_served_by_kubernetes_itself(&group_kind.group);
         if own.is_none()
-            && !is_built_in
+            && !is_served_by_kubernetes
             && let Some(reason) = conventions::reason_for_suspension_by_manifest(object)
         {
             return Readiness::current(reason).with_rule(DecidingRule::Conventions);
@@ -257,7 +257,7 @@ impl StatusRules {
         if let Some(readiness) = judge_kstatus_conditions(object) {
             return readiness;
         }
-        if is_built_in {
+        if is_served_by_kubernetes {
             let of_kind = built_in_kinds::judge(object, group_kind, self.job_goal)
                 .or_else(|| judge_ready_condition(object));
             return of_kind.map_or_else(
