@@ -16,7 +16,7 @@ use super::tracker::{Goal, WaitTracker};
 use crate::cluster::apiserver::{ApiServer, encode_query};
 use crate::compare::status::{
     ContainerInstance, Crash, NewestPods, PodFailureRule, PodProblem, Sighting, age_of, crash_of_pod,
-    has_unseen_manifest, problems_of_pod,
+    has_unseen_manifest, problems_before_start,
 };
 use crate::read::WHOLE_OBJECTS;
 
@@ -232,7 +232,7 @@ impl<'a> Explainer<'a> {
             .iter()
             .filter(|pod| pod.pointer("/metadata/deletionTimestamp").is_none());
         let mut found: Vec<PodWithProblem> = staying
-            .flat_map(|pod| problems_of_pod(pod).filter_map(|problem| self.sight(index, pod, problem)))
+            .flat_map(|pod| problems_before_start(pod).filter_map(|problem| self.sight(index, pod, problem)))
             .collect();
         if found.is_empty() {
             return found;

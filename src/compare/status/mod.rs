@@ -35,7 +35,7 @@ pub use built_in_kinds::WriteOutcome;
 pub use newest_pods::NewestPods;
 pub use pod::{
     ContainerInstance, Crash, PodFailureRule, PodProblem, Sighting, find_crashed_container as crash_of_pod,
-    problems_of_pod,
+    problems_before_start,
 };
 use rules::Certainty;
 pub use rules::{RuleOrigin, RuleSet};

@@ -58,7 +58,7 @@ pub(super) fn judge(object: ObjectView) -> Readiness {
 }
 
 fn reason_for_not_ready(pod: &Value) -> Option<String> {
-    problems_of_pod(pod).next().map(|problem| problem.reason)
+    problems_before_start(pod).next().map(|problem| problem.reason)
 }
 
 fn is_crash_looping(object: ObjectView) -> bool {
@@ -153,11 +153,11 @@ impl PodProblem {
     }
 }
 
-/// Returns everything that keeps a Pod from becoming ready: the containers that cannot be started, and a node that is
-/// missing. Empty if no cause is known.
-pub fn problems_of_pod(pod: &Value) -> impl Iterator<Item = PodProblem> {
+/// Returns everything that keeps containers of a Pod from starting: what they wait for, and a node that is missing.
+/// Empty if no cause is known, as for a container that has started and is not ready.
+pub fn problems_before_start(pod: &Value) -> impl Iterator<Item = PodProblem> {
     let view = ObjectView(pod);
-    let containers = container_statuses(view).filter_map(problem_of_container);
+    let containers = container_statuses(view).filter_map(problem_of_waiting_container);
     let scheduled = view.condition("PodScheduled");
     let unschedulable =
         scheduled.filter(|scheduled| scheduled.status == "False" && scheduled.reason == "Unschedulable");
@@ -175,7 +175,7 @@ fn container_statuses(pod: ObjectView<'_>) -> impl Iterator<Item = &Value> {
 }
 
 /// Returns why a container cannot be started; `None` if it is not waiting, or for a usual reason.
-fn problem_of_container(status: &Value) -> Option<PodProblem> {
+fn problem_of_waiting_container(status: &Value) -> Option<PodProblem> {
     let view = ObjectView(status);
     let waiting = status.pointer("/state/waiting")?;
     let [reason, message] = ["reason", "message"].map(|field| waiting[field].as_str().unwrap_or_default());
@@ -313,7 +313,7 @@ mod tests {
                 lasts_for: Duration::from_secs(lasts_for),
                 age_of_pod: Duration::from_secs(age_of_pod),
             };
-            let problems: Vec<PodProblem> = problems_of_pod(&pod).collect();
+            let problems: Vec<PodProblem> = problems_before_start(&pod).collect();
             assert_eq!(problems.len(), 1, "{pod}");
             let is_failure = problems[0].is_failure(rule, sighting);
             assert_eq!(is_failure, expected, "{pod} {sighting:?}");
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn a_problem_keeps_its_key_while_its_reason_changes() {
         let key = |pod: &Value| {
-            problems_of_pod(pod)
+            problems_before_start(pod)
                 .map(|problem| problem.key())
                 .collect::<Vec<_>>()
         };
@@ -336,7 +336,7 @@ mod tests {
             waiting(""),
             json!({}),
         ] {
-            assert_eq!(problems_of_pod(&pod).count(), 0, "{pod}");
+            assert_eq!(problems_before_start(&pod).count(), 0, "{pod}");
         }
     }
 }
