@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::recorded_kinds::{RecordedKind, classify_recorded_kinds};
 use super::{ParentStatus, Refusal};
-use crate::cluster::discovery::{Discovery, KeptKind, KeptReason, KindLookup};
+use crate::cluster::discovery::{Discovery, KeptKind, KindLookup, ReasonToKeepKind};
 use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
@@ -30,7 +30,7 @@ pub struct MemberScope {
     /// Recorded kinds that are gone and have no objects in the manifests.
     pub vanished: Vec<GroupKind>,
     /// Recorded kinds whose objects cannot be listed, and the reasons.
-    pub kept: Vec<(GroupKind, KeptReason)>,
+    pub kept: Vec<(GroupKind, ReasonToKeepKind)>,
     /// The record of the `kept` kinds, with every namespace that may hold their objects.
     pub record_to_keep: Record,
 }
@@ -260,7 +260,7 @@ pub(super) fn list_namespaces(set: &Set, desired: &Desired, recorded: &BTreeSet<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::discovery::{ExpectedReason, MissingKind};
+    use crate::cluster::discovery::{MissingKind, ReasonToExpectKind};
     use crate::model::applyset::Tooling;
     use crate::model::applyset::parent::RecordedKinds as Kinds;
     use crate::plan::fixtures::{desired, resource, set};
@@ -277,9 +277,9 @@ mod tests {
         let mut discovery = Discovery::from_resources(served.to_vec());
         let stuck = KeptKind {
             kind: Some(kind("Stuck.example.com")),
-            reason: KeptReason::NoVersionServed("stucks.example.com".to_owned()),
+            reason: ReasonToKeepKind::NoVersionServed("stucks.example.com".to_owned()),
         };
-        let late = ExpectedReason::Defined("lates.example.com".to_owned());
+        let late = ReasonToExpectKind::Defined("lates.example.com".to_owned());
         discovery.set_missing_kinds(BTreeMap::from([
             (kind("Gone.example.com"), MissingKind::Gone),
             (kind("Stuck.example.com"), MissingKind::Kept(stuck)),

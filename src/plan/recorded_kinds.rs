@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::cluster::discovery::{
-    Discovery, ExpectedReason, FailedVersion, KeptKind, KindLookup, MissingKind,
+    Discovery, FailedVersion, KeptKind, KindLookup, MissingKind, ReasonToExpectKind,
 };
 use crate::model::applyset::parent::RecordedKinds;
 use crate::model::identity::GroupKind;
@@ -26,7 +26,7 @@ pub enum RecordedKind<'d> {
     Kept(&'d KeptKind),
     /// Discovery does not list the kind, although it should for the reason given; `None` if it was not determined why
     /// it is missing. The kind may have objects.
-    UnexpectedlyMissing(Option<&'d ExpectedReason>),
+    UnexpectedlyMissing(Option<&'d ReasonToExpectKind>),
     /// Discovery of the kind's group failed.
     Unknowable(&'d FailedVersion),
 }

@@ -9,7 +9,7 @@ use super::{
     CheckContext, ExaminedSet, Extent, Finding, FindingsAndRepairs, FixStatus, NewNamespaces,
     ParentEligibility, RunsUnderWay, check,
 };
-use crate::cluster::discovery::{Discovery, KeptKind, KeptReason, MissingKind};
+use crate::cluster::discovery::{Discovery, KeptKind, MissingKind, ReasonToKeepKind};
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::applyset::{Record, Tooling};
@@ -37,7 +37,7 @@ pub(super) fn discovery() -> Discovery {
     let kind = |name| GroupKind::new("example.com", name);
     let kept_kind = KeptKind {
         kind: Some(kind("Dormant")),
-        reason: KeptReason::NoVersionServed("dormants.example.com".to_owned()),
+        reason: ReasonToKeepKind::NoVersionServed("dormants.example.com".to_owned()),
     };
     let missing_kinds = [
         (kind("Gone"), MissingKind::Gone),

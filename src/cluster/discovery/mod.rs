@@ -21,8 +21,8 @@ use crate::model::resource::{Origin, Resource};
 
 pub use fetch::{DiscoveryError, fetch};
 pub use missing_kinds::{
-    AggregatedApi, Definition, Evidence, ExpectedReason, Forbidden, KeptKind, KeptReason, MissingKind,
-    judge as judge_missing_kind,
+    AggregatedApi, Definition, Evidence, Forbidden, KeptKind, MissingKind, ReasonToExpectKind,
+    ReasonToKeepKind, judge as judge_missing_kind,
 };
 pub use parse::null_is_empty;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::discovery::KeptReason;
+use crate::cluster::discovery::ReasonToKeepKind;
 use crate::error::{Error, ErrorKind};
 use crate::manifest::{MAX_FAULTS, Position};
 use crate::model::identity::GroupVersionKind;
@@ -47,7 +47,7 @@ pub(super) fn unknown_kind_message(
     kind: &GroupVersionKind,
     served_versions: Vec<String>,
     similar: &[String],
-    not_served: Option<&KeptReason>,
+    not_served: Option<&ReasonToKeepKind>,
 ) -> Message {
     let hint = if !served_versions.is_empty() {
         let api_versions: Vec<String> = served_versions

@@ -9,7 +9,7 @@ use super::ignored_order_annotations::order_annotations_warning;
 use super::invalid_objects_by_kind::{InvalidObject, to_error, unknown_kind_message};
 use super::refuse_second_definition::refuse_second_definition;
 use super::{Desired, DesiredObject, MEMBER_VERBS, dependency_graph, empty_values, string_data};
-use crate::cluster::discovery::{Discovery, KeptReason, MissingKind, ResourceLookup};
+use crate::cluster::discovery::{Discovery, MissingKind, ReasonToKeepKind, ResourceLookup};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Naming, Position};
 use crate::model::applyset::parent::is_applyset_key;
@@ -190,7 +190,7 @@ fn find_member_resource(manifest: &Manifest, discovery: &Discovery) -> Result<Re
     let position = &manifest.position;
     let kind = manifest.gvk.group_kind();
     let not_served = why_crd_is_not_served(&kind, discovery);
-    if let Some(reason @ KeptReason::DefinitionTerminating(_)) = not_served {
+    if let Some(reason @ ReasonToKeepKind::DefinitionTerminating(_)) = not_served {
         let text = format!("{position}: {kind} cannot be applied: {reason}");
         return Err(ResolutionError::Run(
             Error::new(ErrorKind::Failed, text).with_hint("run the same command again when it is gone"),
@@ -226,7 +226,7 @@ fn find_member_resource(manifest: &Manifest, discovery: &Discovery) -> Result<Re
 
 /// Returns why a kind that a CRD defines is not served; `None` if it is served, if no CRD defines it, or if its CRD was
 /// not looked up.
-fn why_crd_is_not_served<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'d KeptReason> {
+fn why_crd_is_not_served<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'d ReasonToKeepKind> {
     match discovery.judgement_on_missing_kind(kind) {
         Some(MissingKind::Kept(kept)) => Some(&kept.reason),
         _ => None,

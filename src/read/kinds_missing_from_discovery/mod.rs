@@ -15,8 +15,8 @@ use super::definitions::{list_aggregated_apis, read_relevant_crds};
 use super::list::ListError;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{
-    self, AggregatedApi, Definition, Discovery, DiscoveryError, Evidence, ExpectedReason, Forbidden,
-    KeptKind, KindLookup, MissingKind, judge_missing_kind,
+    self, AggregatedApi, Definition, Discovery, DiscoveryError, Evidence, Forbidden, KeptKind, KindLookup,
+    MissingKind, ReasonToExpectKind, judge_missing_kind,
 };
 use crate::error::Error;
 use crate::model::identity::GroupKind;
@@ -112,7 +112,7 @@ impl<'a> KindWait<'a> {
 /// A kind that the server should serve according to its CRD or `APIService`, and that discovery does not list.
 struct AwaitedKind {
     kind: String,
-    expected: ExpectedReason,
+    expected: ReasonToExpectKind,
 }
 
 /// The conclusion from definitions and APIServices.
@@ -370,14 +370,14 @@ impl AwaitedKind {
     fn from_api(api: &AggregatedApi) -> Self {
         Self {
             kind: format!("of {}", api.group),
-            expected: ExpectedReason::Aggregated(api.name.clone()),
+            expected: ReasonToExpectKind::Aggregated(api.name.clone()),
         }
     }
 
     fn from_definition(definition: &Definition) -> Self {
         Self {
             kind: definition.kind.to_string(),
-            expected: definition.expected_reason(),
+            expected: definition.reason_to_expect_kind(),
         }
     }
 }

@@ -106,7 +106,7 @@ async fn a_kind_is_not_gone_if_discovery_lists_the_former_kind_of_its_definition
     replaced["spec"]["names"]["kind"] = json!("Gadget");
     let FakeServer { server, .. } = FakeServer::new(replaced, 0);
     let discovery = discovery::fetch(&server).await.expect("a discovery");
-    let defined = ExpectedReason::Defined("widgets.example.com".to_owned());
+    let defined = ReasonToExpectKind::Defined("widgets.example.com".to_owned());
     for (kind, expected) in [
         ("Gadget", MissingKind::Expected(defined)),
         ("Gizmo", MissingKind::Gone),

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{ExpectedReason, KeptKind, KeptReason, MissingKind};
+use super::{KeptKind, MissingKind, ReasonToExpectKind, ReasonToKeepKind};
 use crate::cluster::discovery::{Discovery, resource_argument};
 use crate::model::identity::GroupKind;
 
@@ -112,11 +112,11 @@ impl Definition {
 
     /// Judges the kind of this definition, which discovery does not list.
     pub fn judge_missing_kind(&self) -> MissingKind {
-        let reason: fn(String) -> KeptReason = match self.state {
-            DefinitionState::Served => return MissingKind::Expected(self.expected_reason()),
-            DefinitionState::NoVersionServed => KeptReason::NoVersionServed,
-            DefinitionState::NotEstablished => KeptReason::NotEstablished,
-            DefinitionState::Terminating => KeptReason::DefinitionTerminating,
+        let reason: fn(String) -> ReasonToKeepKind = match self.state {
+            DefinitionState::Served => return MissingKind::Expected(self.reason_to_expect_kind()),
+            DefinitionState::NoVersionServed => ReasonToKeepKind::NoVersionServed,
+            DefinitionState::NotEstablished => ReasonToKeepKind::NotEstablished,
+            DefinitionState::Terminating => ReasonToKeepKind::DefinitionTerminating,
         };
         MissingKind::Kept(KeptKind {
             kind: Some(self.kind.clone()),
@@ -135,8 +135,8 @@ impl Definition {
     }
 
     /// Returns the reason to wait for the kind of this definition.
-    pub fn expected_reason(&self) -> ExpectedReason {
-        ExpectedReason::Defined(self.name.clone())
+    pub fn reason_to_expect_kind(&self) -> ReasonToExpectKind {
+        ReasonToExpectKind::Defined(self.name.clone())
     }
 }
 

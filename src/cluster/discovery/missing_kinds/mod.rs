@@ -23,7 +23,7 @@ pub enum MissingKind {
     Kept(KeptKind),
     /// The server is about to serve the kind, or should be serving it. Until it does, nothing is known about the
     /// objects of the kind.
-    Expected(ExpectedReason),
+    Expected(ReasonToExpectKind),
 }
 
 /// A kind that stays in the record although its objects cannot be listed.
@@ -31,12 +31,12 @@ pub enum MissingKind {
 pub struct KeptKind {
     /// The kind; `None` if only the resource is recorded, and its definition cannot be read.
     pub kind: Option<GroupKind>,
-    pub reason: KeptReason,
+    pub reason: ReasonToKeepKind,
 }
 
 /// The reason why the objects of a kind cannot be listed, although the kind may have objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeptReason {
+pub enum ReasonToKeepKind {
     /// The `CustomResourceDefinition` of the kind, which has this name, is being deleted.
     DefinitionTerminating(String),
     /// The `CustomResourceDefinition` of the kind, which has this name, serves no version.
@@ -49,7 +49,7 @@ pub enum KeptReason {
 
 /// The reason to wait for a kind that discovery does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExpectedReason {
+pub enum ReasonToExpectKind {
     /// The `CustomResourceDefinition` of the kind, which has this name, is established and serves it.
     Defined(String),
     /// An APIService of this name delegates its group to an API that does not answer.
@@ -80,7 +80,7 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> M
         .iter()
         .find(|api| api.group == entry.group && !api.is_known_to_discovery(discovery))
     {
-        Some(api) => MissingKind::Expected(ExpectedReason::Aggregated(api.name.clone())),
+        Some(api) => MissingKind::Expected(ReasonToExpectKind::Aggregated(api.name.clone())),
         None => MissingKind::Gone,
     }
 }
@@ -90,11 +90,11 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> M
 fn kept_without_permission(Forbidden(permission): &Forbidden, kind: Option<GroupKind>) -> MissingKind {
     MissingKind::Kept(KeptKind {
         kind,
-        reason: KeptReason::Forbidden(permission),
+        reason: ReasonToKeepKind::Forbidden(permission),
     })
 }
 
-impl KeptReason {
+impl ReasonToKeepKind {
     /// Returns whether there may be stored objects that no list shows, and that remain unless they
     /// are deleted.
     ///
@@ -121,7 +121,7 @@ impl MissingKind {
     }
 }
 
-impl fmt::Display for KeptReason {
+impl fmt::Display for ReasonToKeepKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DefinitionTerminating(name) => {
@@ -140,7 +140,7 @@ impl fmt::Display for KeptReason {
     }
 }
 
-impl fmt::Display for ExpectedReason {
+impl fmt::Display for ReasonToExpectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Defined(name) => write!(

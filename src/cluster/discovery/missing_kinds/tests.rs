@@ -52,8 +52,8 @@ fn a_kind_is_gone_only_if_nothing_defines_or_could_serve_it() {
     );
     let heard = evidence(vec![], vec![aggregated("aggregated.example.com")]);
     let name = "widgets.example.com".to_owned();
-    let by_definition = MissingKind::Expected(ExpectedReason::Defined(name));
-    let by_api = MissingKind::Expected(ExpectedReason::Aggregated("v1.down.example.com".to_owned()));
+    let by_definition = MissingKind::Expected(ReasonToExpectKind::Defined(name));
+    let by_api = MissingKind::Expected(ReasonToExpectKind::Aggregated("v1.down.example.com".to_owned()));
     let table = [
         ("Widget.example.com", &nothing, MissingKind::Gone),
         ("Widget.example.com", &defined, by_definition.clone()),
@@ -79,7 +79,7 @@ fn of_two_definitions_of_a_kind_the_one_that_serves_it_counts() {
         object["status"]["conditions"][0]["status"] = json!("False");
     });
     let evidence = evidence(vec![refused, definition(|_| {})], vec![]);
-    let expected = ExpectedReason::Defined("widgets.example.com".to_owned());
+    let expected = ReasonToExpectKind::Defined("widgets.example.com".to_owned());
     assert_eq!(
         judged("Widget.example.com", &evidence),
         MissingKind::Expected(expected)
@@ -89,18 +89,18 @@ fn of_two_definitions_of_a_kind_the_one_that_serves_it_counts() {
 #[test]
 fn a_definition_that_serves_nothing_keeps_its_kind() {
     type Change = fn(&mut Value);
-    let table: [(Change, KeptReason); 3] = [
+    let table: [(Change, ReasonToKeepKind); 3] = [
         (
             |object| object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
-            KeptReason::DefinitionTerminating("widgets.example.com".to_owned()),
+            ReasonToKeepKind::DefinitionTerminating("widgets.example.com".to_owned()),
         ),
         (
             |object| object["spec"]["versions"][0]["served"] = json!(false),
-            KeptReason::NoVersionServed("widgets.example.com".to_owned()),
+            ReasonToKeepKind::NoVersionServed("widgets.example.com".to_owned()),
         ),
         (
             |object| object["status"]["conditions"][0]["status"] = json!("False"),
-            KeptReason::NotEstablished("widgets.example.com".to_owned()),
+            ReasonToKeepKind::NotEstablished("widgets.example.com".to_owned()),
         ),
     ];
     for (change, reason) in table {
@@ -168,7 +168,7 @@ fn what_may_not_be_read_keeps_the_kind_and_names_the_permission() {
     let kept = |kind: Option<GroupKind>, permission| {
         MissingKind::Kept(KeptKind {
             kind,
-            reason: KeptReason::Forbidden(permission),
+            reason: ReasonToKeepKind::Forbidden(permission),
         })
     };
     let widget = GroupKind::new("example.com", "Widget");
@@ -196,7 +196,7 @@ fn what_may_not_be_read_keeps_the_kind_and_names_the_permission() {
     // What a definition says needs no other evidence.
     assert!(matches!(
         judged("Widget.example.com", &no_services),
-        MissingKind::Expected(ExpectedReason::Defined(_))
+        MissingKind::Expected(ReasonToExpectKind::Defined(_))
     ));
 }
 
