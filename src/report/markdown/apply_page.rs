@@ -3,8 +3,8 @@
 use super::page::{Item, Page, Part};
 use super::text::code;
 use super::{
-    collapsed_part, end_messages, end_word, failures_part, failures_word, headline, headline_phrases,
-    losses_part, object_line, taken_in_part, warnings_part,
+    beginning_of_page, collapsed_part, end_messages, end_word, failures_part, failures_word,
+    headline_phrases, losses_part, object_line, taken_in_part, warnings_part,
 };
 use crate::error::ErrorKind;
 use crate::model::message::Message;
@@ -62,7 +62,7 @@ pub(in crate::report) fn run_page(
     );
     parts.push(collapsed_part(&view.skipped, "skipped"));
     Page {
-        headline: headline((set, place), &words, &counts.others),
+        beginning: beginning_of_page((set, place), &words, counts.others),
         parts,
         advice: "",
     }

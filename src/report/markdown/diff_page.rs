@@ -3,8 +3,8 @@
 use super::page::{Item, Page, Part, collapsed_item, item_title_as_html};
 use super::text::{code, fence};
 use super::{
-    collapsed_part, end_messages, end_word, failures_part, failures_word, headline, headline_phrases,
-    losses_part, object_line, taken_in_part, warnings_part,
+    beginning_of_page, collapsed_part, end_messages, end_word, failures_part, failures_word,
+    headline_phrases, losses_part, object_line, taken_in_part, warnings_part,
 };
 use crate::event::ObjectOutcome;
 use crate::model::text::counted;
@@ -58,17 +58,17 @@ pub(in crate::report) fn diff_page(
     let refused = (!found.refusals.is_empty()).then_some("refused");
     let ended = end_word(end).or(refused).or(failures_word(&found.failures));
     let counts = view.counts();
-    let headline = headline(
+    let beginning = beginning_of_page(
         (set, place),
         &headline_phrases(&counts, Effect::plan_words, ended, view.describe_no_changes()),
-        &counts.others,
+        counts.others,
     );
     Page {
-        headline: match found.dry_run {
+        beginning: match found.dry_run {
             DryRun::Client => {
-                format!("{headline}\n**Not validated by the server**: predicted from the live objects.\n")
+                format!("{beginning}\n**Not validated by the server**: predicted from the live objects.\n")
             }
-            DryRun::None | DryRun::Server => headline,
+            DryRun::None | DryRun::Server => beginning,
         },
         parts,
         advice: ADVICE,

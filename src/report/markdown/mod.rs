@@ -31,7 +31,7 @@ pub const BYTES_OF_COMMENT: usize = 64_512;
 
 /// The most bytes of the set's name in the headline.
 const MAX_SET_BYTES: usize = 250;
-/// The most bytes of the context in the headline.
+/// The most bytes of the context below the headline.
 const MAX_CONTEXT_BYTES: usize = 100;
 
 /// Returns how the headline names the end of a run; `None` if the run is complete.
@@ -83,11 +83,15 @@ fn headline_phrases(
     counts
 }
 
-/// Returns the first lines of a page. `counts` and `others` are not escaped, so they must be text of this program.
-fn headline((set, place): (&SetDocument, &ContextAndServer), counts: &[String], others: &[String]) -> String {
+/// Returns the beginning of a page: the headline, and a line below it. The phrases are not escaped, so they must be text
+/// of this program.
+fn beginning_of_page(
+    (set, place): (&SetDocument, &ContextAndServer),
+    phrases: &[String],
+    mut below: Vec<String>,
+) -> String {
     let title = short_code(&set_title(set), MAX_SET_BYTES);
-    let mut line = format!("### ApplySet {title}: {}\n", counts.join(", "));
-    let mut below = others.to_vec();
+    let mut line = format!("### ApplySet {title}: {}\n", phrases.join(", "));
     if let Some(context) = &place.context {
         below.push(format!("context {}", short_code(context, MAX_CONTEXT_BYTES)));
     }

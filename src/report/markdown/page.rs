@@ -15,7 +15,7 @@ const LAST_LINE_BYTES: usize = 400;
 /// A page of Markdown.
 pub(in crate::report) struct Page {
     /// The beginning of the page, at most 600 bytes, which is never left out.
-    pub(super) headline: String,
+    pub(super) beginning: String,
     pub(super) parts: Vec<Part>,
     /// The advice on how to see what was left out.
     pub(super) advice: &'static str,
@@ -147,7 +147,7 @@ impl Page {
         if text.len() <= limit {
             return text;
         }
-        let forms = self.choose_forms(limit.saturating_sub(self.headline.len() + LAST_LINE_BYTES));
+        let forms = self.choose_forms(limit.saturating_sub(self.beginning.len() + LAST_LINE_BYTES));
         self.render(&forms) + &self.left_out_line(&forms, limit)
     }
 
@@ -182,7 +182,7 @@ impl Page {
     }
 
     fn render(&self, forms: &[Vec<Form>]) -> String {
-        let mut text = self.headline.clone();
+        let mut text = self.beginning.clone();
         for (part, forms) in self.parts.iter().zip(forms) {
             let items = part.items.iter().zip(forms);
             let items: String = items.map(|(item, form)| item.text(*form)).collect();
