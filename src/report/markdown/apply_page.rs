@@ -62,7 +62,7 @@ pub(in crate::report) fn run_page(
     );
     parts.push(collapsed_part(&view.skipped, "skipped"));
     Page {
-        beginning: beginning_of_page((set, place), &words, counts.others),
+        beginning: beginning_of_page((set, place), &words, counts.beside_effects),
         parts,
         advice: "",
     }

@@ -58,11 +58,8 @@ pub(in crate::report) fn diff_page(
     let refused = (!found.refusals.is_empty()).then_some("refused");
     let ended = end_word(end).or(refused).or(failures_word(&found.failures));
     let counts = view.counts();
-    let beginning = beginning_of_page(
-        (set, place),
-        &headline_phrases(&counts, Effect::plan_words, ended, view.describe_no_changes()),
-        counts.others,
-    );
+    let phrases = headline_phrases(&counts, Effect::plan_words, ended, view.describe_no_changes());
+    let beginning = beginning_of_page((set, place), &phrases, counts.beside_effects);
     Page {
         beginning: match found.dry_run {
             DryRun::Client => {

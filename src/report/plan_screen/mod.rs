@@ -62,7 +62,7 @@ fn plan_line(view: &PlanView) -> Line {
     if counts.effects.is_empty() {
         line.push(Color::Plain, view.describe_no_changes());
     }
-    line.with(Color::Plain, counts.others_in_parentheses())
+    line.with(Color::Plain, counts.beside_effects_in_parentheses())
 }
 
 /// Groups entries by namespace, and sorts each group by effect and name. `None` has the cluster-scoped objects, and is

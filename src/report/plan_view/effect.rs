@@ -81,8 +81,8 @@ const COUNTED: [Effect; 5] = [
 pub(in crate::report) struct EffectCounts {
     /// The effects with a count above 0.
     pub(in crate::report) effects: Vec<(usize, Effect)>,
-    /// `2 renamed`, `24 unchanged`, `2 kept`, `1 skipped`
-    pub(in crate::report) others: Vec<String>,
+    /// What is counted beside the effects, in words: `2 renamed`, `24 unchanged`, `2 kept`, `1 skipped`.
+    pub(in crate::report) beside_effects: Vec<String>,
 }
 
 impl EffectCounts {
@@ -101,7 +101,7 @@ impl EffectCounts {
         let others = [(renamed, "renamed")].into_iter().chain(others);
         Self {
             effects: effects.into_iter().filter(|(count, _)| *count > 0).collect(),
-            others: others
+            beside_effects: others
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, word)| format!("{count} {word}"))
                 .collect(),
@@ -125,10 +125,10 @@ impl EffectCounts {
     }
 
     /// `  (24 unchanged, 2 kept)`
-    pub(in crate::report) fn others_in_parentheses(&self) -> String {
-        match self.others.as_slice() {
+    pub(in crate::report) fn beside_effects_in_parentheses(&self) -> String {
+        match self.beside_effects.as_slice() {
             [] => String::new(),
-            others => format!("  ({})", others.join(", ")),
+            counts => format!("  ({})", counts.join(", ")),
         }
     }
 }

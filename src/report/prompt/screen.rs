@@ -193,7 +193,7 @@ fn plan_line(question: &Question) -> Option<Line> {
     if ends_set && !counts.effects.is_empty() {
         line.push(Color::Plain, ", and the set");
     }
-    Some(line.with(Color::Plain, counts.others_in_parentheses()))
+    Some(line.with(Color::Plain, counts.beside_effects_in_parentheses()))
 }
 
 /// Counts the members before the run.
