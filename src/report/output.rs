@@ -101,7 +101,7 @@ fn write_json<T: Serialize>(document: &T, to: impl io::Write) -> io::Result<()> 
         pending: Vec::new(),
     };
     serde_json::to_writer_pretty(&mut escaper, document)?;
-    escaper.finish()
+    escaper.write_rest()
 }
 
 /// Escapes JSON, as [`json`] does, while it is written to `to`. A sequence that has to be escaped never spans two
@@ -123,8 +123,8 @@ impl<W: io::Write> JsonEscaper<W> {
         self.to.write_all(printable_json(lines).as_bytes())
     }
 
-    /// Escapes and writes the text that is left at the end of the document.
-    fn finish(mut self) -> io::Result<()> {
+    /// Escapes and writes the text that is left at the end of the document. Does not flush `to`.
+    fn write_rest(mut self) -> io::Result<()> {
         self.write_escaped(self.pending.len())
     }
 }
@@ -141,7 +141,7 @@ impl<W: io::Write> io::Write for JsonEscaper<W> {
         Ok(text.len())
     }
 
-    /// Does nothing, because the pending text may end in the middle of a line; see [`JsonEscaper::finish`].
+    /// Does nothing, because the pending text may end in the middle of a line; see [`JsonEscaper::write_rest`].
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
