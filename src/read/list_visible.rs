@@ -77,7 +77,7 @@ pub async fn list_visible_everywhere<T>(
     all
 }
 
-/// Lists these collections with the fewest requests: each by itself, or each resource over all namespaces. Objects in
+/// Lists these collections in the cheaper way: each by itself, or each resource over all namespaces. Objects in
 /// other namespaces are left out, so that the result does not depend on how it was listed.
 pub async fn list_visible<T>(
     server: &ApiServer,

@@ -1,8 +1,8 @@
-//! Reads from the cluster what a plan needs to know: `read_cluster_state` is the only way from a parent to
-//! the state of its set.
+//! Reads sets from the cluster: for plans through `read_cluster_state`, the only way from a parent to the state of its
+//! set, and for reports through `found_set`.
 //!
-//! Its rules, such as those about the parent and the scope, are pure and in `plan`, which does not
-//! depend on this stage. A list that could not be read to its end is an error, never a shorter list.
+//! The rules that judge what was read, such as those about the parent and the scope, are pure and in `plan`, which does
+//! not depend on this module. A list that could not be read to its end is an error, never a shorter list.
 
 mod cluster;
 mod cluster_state;

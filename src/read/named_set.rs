@@ -27,8 +27,9 @@ use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::SetReference;
 use crate::plan::Dependent;
 
-/// Limit of members whose digest is looked at early: that of more objects may take longer than a round trip.
-const MOST_MEMBERS_TO_DIGEST: usize = 1_000;
+/// The most members for which the digest is computed early. For more, it may take longer than the round trip that it
+/// saves.
+const MAX_MEMBERS_TO_DIGEST_EARLY: usize = 1_000;
 
 /// A set, and the resource of its parent.
 pub struct NamedSet {
@@ -77,7 +78,7 @@ impl NamedSet {
         let answer = self.early_parent.take();
         let changes = match answer.as_deref() {
             Some(Ok(None)) => true,
-            Some(Ok(Some(parent))) if desired.members.len() <= MOST_MEMBERS_TO_DIGEST => {
+            Some(Ok(Some(parent))) if desired.members.len() <= MAX_MEMBERS_TO_DIGEST_EARLY => {
                 let runs = History::from_annotations(&parent.object.annotations).into_runs();
                 let last = runs.into_iter().find(|run| !run.is_running());
                 last.is_some_and(|run| run.manifests != digest_without_secret_values(desired))
@@ -127,7 +128,7 @@ pub async fn resolve_named_set(
     let definition_part_of = if is_built_in_parent_kind(&resource) {
         None
     } else {
-        check_parent_crd_and_read_set(cluster, &resource, manifests).await?
+        check_parent_crd(cluster, &resource, manifests).await?
     };
     let mut identity = parent_identity(cluster, &resource, &reference.name);
     if resource.scope == Scope::Namespaced
@@ -212,18 +213,18 @@ pub(super) fn is_built_in_parent_kind(resource: &Resource) -> bool {
 /// Permission of a kind's objects to be parents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParentEligibility {
-    /// Secrets, `ConfigMaps`, and custom resources whose CRD has the label of parents.
+    /// Secrets, `ConfigMaps`, and custom resources whose CRD has the label `is-parent-type`.
     Permitted,
-    /// A custom resource whose CRD lacks the label of parents.
+    /// A custom resource whose CRD lacks the label `is-parent-type`.
     Unlabeled,
     /// Any other kind.
     Forbidden,
-    /// The user may not read the CRD.
+    /// The CRD could not be read.
     Unknown,
 }
 
-/// Determines whether objects of this kind may be parents, for inspecting a parent that no run would
-/// accept.
+/// Determines whether objects of this kind may be parents. Unlike [`resolve_named_set`], it does not fail for a kind that
+/// may not be one: `verify` inspects such parents, too.
 pub async fn determine_parent_eligibility(
     cluster: &Cluster,
     resource: &Resource,
@@ -240,9 +241,10 @@ pub async fn determine_parent_eligibility(
     }
 }
 
-/// Checks that the definition of a custom resource has the label of parents, in the cluster or among
-/// the manifests (KEP-3659, "Parent object kinds"). Returns the set that the definition is a member of.
-async fn check_parent_crd_and_read_set(
+/// Checks that the CRD of a custom resource has the label `is-parent-type`, in the cluster or among the manifests
+/// (KEP-3659, "Parent object kinds"). Returns the set that the CRD is a member of; `None` if it is in none, or if a
+/// manifest labels the CRD.
+async fn check_parent_crd(
     cluster: &Cluster,
     resource: &Resource,
     manifests: &[Manifest],
@@ -255,7 +257,7 @@ async fn check_parent_crd_and_read_set(
         return Ok(None);
     }
     let labels = if resource.origin == Origin::NotYetServed {
-        // Its CRD is among the manifests, and was found to lack the label above.
+        // Its CRD is among the manifests, and none of these has the label.
         Some(CrdLabels {
             is_parent_type: false,
             part_of: None,
@@ -273,7 +275,11 @@ async fn check_parent_crd_and_read_set(
             format!(
                 "{kind} cannot be the parent of a set: its CustomResourceDefinition is not labeled for it"
             ),
-            format!("allow it with `kubectl label crd {definition} {IS_PARENT_TYPE_LABEL}=true`"),
+            if resource.origin == Origin::NotYetServed {
+                format!("add the label {IS_PARENT_TYPE_LABEL}=true to the manifest of {definition}")
+            } else {
+                format!("allow it with `kubectl label crd {definition} {IS_PARENT_TYPE_LABEL}=true`")
+            },
         )),
         None => Err(forbidden_parent_kind(kind)),
     }

@@ -102,7 +102,7 @@ pub(in crate::compare) fn is_status_ignored(
 /// The comparison of one object, at the field that it has reached.
 pub(super) struct FieldComparison<'a> {
     pub(super) type_meta: TypeMeta<'a>,
-    /// The object is of a built-in kind. [`defaults`] knows how the server writes values of such kinds.
+    /// The object is of a built-in kind. [`server_writes_as`] knows how the server writes values of such kinds.
     pub(super) is_built_in: bool,
     /// The server ignores the status of a manifest.
     status_ignored: bool,

@@ -51,7 +51,7 @@ pub struct Dependents {
     /// Key: the UID of an object that is deleted. Value: the pruned object that it is deleted with, which may be
     /// itself.
     pub deleted: BTreeMap<String, ObjectKey>,
-    /// Owner references to remove before the deletes, in the order of keys.
+    /// Owner references to remove before the deletes.
     pub detachments: Vec<Detachment>,
     /// Key: a pruned object. Value: dependents of it that the run cannot keep by removing owner references. There are
     /// two kinds: desired objects whose manifests name a deleted object as their owner, and namespaces and CRDs that
@@ -143,7 +143,7 @@ impl Dependents {
     }
 
     /// Finds the dependents again right before a delete, in `observed`, the cluster state at that moment.
-    /// A planned detachment stays if its object is no longer among the members of `observed`.
+    /// A planned detachment stays if its object is not in `observed`: it may not have the set's label at that moment.
     /// `desired_uids` are the UIDs of the objects that the run has applied: two API groups can serve one object.
     pub fn find_again(
         plan: &Plan,
@@ -164,13 +164,16 @@ impl Dependents {
             }
         }
         let mut found = Self::find(desired, desired_uids, observed, &prunes, &skips, policy);
-        let parent = observed.parent.as_ref().map(|parent| &*parent.uid);
-        for planned in &plan.dependents.detachments {
-            let uid = planned.dependent.uid.as_str();
-            if !members.contains_key(uid) && parent != Some(uid) {
-                found.detachments.push(planned.clone());
-            }
-        }
+        let seen: HashSet<&str> = observed
+            .members
+            .iter()
+            .chain(&observed.others)
+            .map(|live| &*live.uid)
+            .chain(observed.parent.iter().map(|parent| &*parent.uid))
+            .collect();
+        let planned = plan.dependents.detachments.iter();
+        let unseen = planned.filter(|planned| !seen.contains(&*planned.dependent.uid));
+        found.detachments.extend(unseen.cloned());
         found
     }
 

@@ -303,3 +303,31 @@ fn owner_references_that_appear_after_the_plan_count() {
     let stranger = config_map("stranger", &["pruned"]);
     assert_eq!(found_again(&[stranger]), Vec::<String>::new());
 }
+
+/// A desired object that has lost its label is read by its name.
+#[test]
+fn a_planned_detachment_is_found_once_where_its_object_is_not_listed() {
+    let pruned = config_map("pruned", &[]);
+    let manifests = Desired {
+        members: vec![self::desired("ConfigMap", Some("shop"), "desired")],
+        ..Desired::default()
+    };
+    let dependent = Live {
+        owners: vec![reference(&pruned.uid)],
+        ..config_map("desired", &[])
+    };
+    let planned = Observed {
+        members: vec![pruned.clone(), dependent.clone()],
+        ..Observed::default()
+    };
+    let plan = plan(&set(), &manifests, &planned, &policy());
+    for others in [vec![], vec![dependent]] {
+        let observed = Observed {
+            members: vec![pruned.clone()],
+            others,
+            ..Observed::default()
+        };
+        let found = Dependents::find_again(&plan, &manifests, &HashSet::new(), &observed, &policy());
+        assert_eq!(found.detachments.len(), 1, "{:?}", observed.others);
+    }
+}

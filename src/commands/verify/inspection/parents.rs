@@ -15,7 +15,7 @@ use crate::verify::{ExaminedSet, Extent};
 /// The parents that were found.
 pub(super) struct Parents {
     pub(super) sets: Vec<ExaminedSet>,
-    /// The kinds that KEP-3659 permits for parents.
+    /// The kinds whose objects may be parents: those that KEP-3659 permits, and those of Config Sync.
     pub(super) kinds: Vec<Arc<Resource>>,
     /// Whether all objects that may be parents were listed.
     pub(super) extent: Extent,
@@ -48,8 +48,8 @@ impl Inspection<'_> {
             .collect()
     }
 
-    /// Finds the parents of a namespace, or of the cluster if there is none. In a namespace, only the kinds that
-    /// KEP-3659 permits for parents are listed; in the cluster, also all other objects with the id label.
+    /// Finds the parents of a namespace, or of the cluster if there is none. In a namespace, only the kinds whose objects
+    /// may be parents are listed; in the cluster, also all other objects with the id label.
     pub(super) async fn find_parents(&mut self, namespace: Option<&str>) -> Result<Parents, Error> {
         let custom = read::list_custom_parent_kinds(&self.cluster.server).await;
         let mut kinds = read::find_served_parent_kinds(self.cluster, custom, &mut self.warnings).await;
