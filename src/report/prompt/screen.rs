@@ -55,7 +55,7 @@ pub(super) fn lines(question: &Question) -> Vec<Line> {
     lines.extend(plan_line(question));
     lines.push(Line::default());
     let mut rows = danger_rows(question);
-    let mut others = other_rows(question, &rows);
+    let mut others = other_rows(question, &rows, columns);
     // The lines around these rows take about 10. Even on a small terminal, some rows are shown.
     let room = question.device.rows_or_default().saturating_sub(10).max(6);
     let hidden = others.split_off(room.min(others.len()));
@@ -77,19 +77,23 @@ pub(super) fn lines(question: &Question) -> Vec<Line> {
 }
 
 /// Returns the rows about the objects that no danger names, one for each effect, namespace and kind.
-fn other_rows(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
+fn other_rows(question: &Question, dangers: &[PlanRow], columns: usize) -> Vec<PlanRow> {
     let effects = [Effect::Pruned, Effect::Changed, Effect::Created];
     let (named, mut rows) = (objects_of_rows(dangers), Vec::new());
     for effect in effects {
         let keys = question.objects_with(effect).iter();
-        rows.extend(rows_by_kind(effect, keys.filter(|key| !named.contains(key))));
+        rows.extend(rows_by_kind(
+            effect,
+            keys.filter(|key| !named.contains(key)),
+            columns,
+        ));
     }
     // The objects that an inventory lists elsewhere need consent, so the rows of the dangers name them already.
     let mut refusals = question.refusals.iter();
     if !refusals.any(|refusal| matches!(refusal, Refusal::ReachesOutside { .. })) {
         let outline = question.outline.iter();
         let relabeled = outline.flat_map(|outline| outline.relabeled.iter().flatten());
-        rows.extend(rows_by_kind(Effect::Changed, relabeled));
+        rows.extend(rows_by_kind(Effect::Changed, relabeled, columns));
     }
     rows
 }
@@ -214,8 +218,15 @@ fn joining_objects_line(question: &Question, count: usize) -> Option<Line> {
 /// The most names in the row of a namespace and kind.
 const MAX_NAMES_IN_ROW: usize = 3;
 
-/// Returns a row for the objects of each namespace and kind.
-fn rows_by_kind<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<PlanRow> {
+/// The width of everything in a row but the names and the namespace: the sign, and the spaces between columns.
+const WIDTH_AROUND_NAMES: usize = 4 + 3;
+
+/// Returns a row for the objects of each namespace and kind, with as many whole names as fit, and at least one.
+fn rows_by_kind<'k>(
+    effect: Effect,
+    keys: impl Iterator<Item = &'k ObjectKey>,
+    columns: usize,
+) -> Vec<PlanRow> {
     let mut folded: BTreeMap<(Option<&str>, &GroupKind), Vec<&str>> = BTreeMap::new();
     for key in keys {
         let place = (key.namespace.as_deref(), &key.group_kind);
@@ -224,11 +235,18 @@ fn rows_by_kind<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -
     let mut rows = Vec::new();
     for ((namespace, kind), mut names) in folded {
         names.sort_unstable();
-        let objects = ObjectKey {
+        let mut objects = ObjectKey {
             group_kind: kind.clone(),
             namespace: namespace.map(str::to_owned),
-            name: first_names_up_to(MAX_NAMES_IN_ROW, names),
+            name: String::new(),
         };
+        for count in (1..=MAX_NAMES_IN_ROW).rev() {
+            objects.name = first_names_up_to(count, &names);
+            let width = objects.object_name().chars().count() + namespace.map_or(0, str::len);
+            if width + WIDTH_AROUND_NAMES <= columns {
+                break;
+            }
+        }
         rows.push(PlanRow::new(effect.sign_and_color(), Some(&objects), ""));
     }
     rows

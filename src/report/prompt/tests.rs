@@ -79,6 +79,31 @@ fn what_hurts_comes_first_and_the_rest_is_folded() {
 }
 
 #[test]
+fn names_of_a_row_are_whole() {
+    let row = |names: &[&str]| {
+        let removed = names.iter().map(|name| key("ConfigMap", Some("pay"), name));
+        let outline = PlanOutline {
+            removed: removed.collect(),
+            ..PlanOutline::default()
+        };
+        shown(&question(vec![deletes()], Some(outline)))[2].clone()
+    };
+    let [first, second, third] = [
+        "billing-nightly-export-settings",
+        "orders-database-migrations",
+        "payments-webhook-signing-keys",
+    ];
+    assert_eq!(
+        row(&[first, second, third]),
+        format!("  - configmap/{first} and 2 more   pay")
+    );
+    assert_eq!(
+        row(&[second, third]),
+        format!("  - configmap/{second}, {third}   pay")
+    );
+}
+
+#[test]
 fn a_whole_set_wants_its_name_and_a_harmless_change_a_yes() {
     let deletes = Refusal::DeletesSet {
         parent: key("Secret", Some("platform"), "shop"),
