@@ -27,9 +27,9 @@ use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::SetReference;
 use crate::plan::Dependent;
 
-/// The most members for which the digest is computed early. For more, it may take longer than the round trip that it
-/// saves.
-const MAX_MEMBERS_TO_DIGEST_EARLY: usize = 1_000;
+/// The most members for which the digest is computed early. It takes about 9 µs for each, also in a run that finds
+/// everything unchanged.
+const MAX_MEMBERS_TO_DIGEST_EARLY: usize = 300;
 
 /// A set, and the resource of its parent.
 pub struct NamedSet {
