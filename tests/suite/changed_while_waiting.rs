@@ -21,6 +21,53 @@ pub(super) fn start(set: &Set, program: Program, manifests: &Files) -> Running {
     run.args(["-v", "-o", "json", "--timeout=1m"]).start()
 }
 
+/// A prune of `user`, which a finalizer holds, and then of `base`, which it needs. The manifests have `kept`.
+pub(super) struct HeldPrune {
+    pub(super) home: String,
+    pub(super) set: Set,
+    pub(super) kept: Value,
+    pub(super) base: Value,
+    pub(super) user: Value,
+    pub(super) manifests: Files,
+}
+
+impl HeldPrune {
+    pub(super) fn new() -> Self {
+        Self::keeping(&json!({}))
+    }
+
+    /// Creates the prune with `content` added to `kept`.
+    fn keeping(content: &Value) -> Self {
+        let home = namespace("home");
+        let kept = with(config_map(&home, "kept", "1"), content);
+        let base = secret(&home, "base");
+        Self {
+            set: Set::secret(&home, "web"),
+            user: held(after(config_map(&home, "user", "1"), &[&base])),
+            manifests: files(std::slice::from_ref(&kept)),
+            home,
+            kept,
+            base,
+        }
+    }
+
+    /// Applies the set with `others`.
+    pub(super) fn apply(&self, others: &[&Value]) {
+        let own = [&self.kept, &self.base, &self.user];
+        let objects: Vec<Value> = own.iter().chain(others).map(|object| (*object).clone()).collect();
+        self.set.apply(&objects);
+    }
+
+    /// Starts the prune, and waits until the finalizer holds `user`.
+    pub(super) fn start(&self, program: Program) -> Running {
+        let mut running = start(&self.set, program, &self.manifests);
+        running.wait_for_message(HELD);
+        running
+    }
+}
+
+const HELD: &str = "finalizer example.com/held";
+
 #[test]
 fn what_comes_into_a_namespace_while_its_delete_waits_for_a_webhook_keeps_it() {
     let home = namespace("home");
@@ -124,37 +171,35 @@ fn the_record_covers_what_is_written_after_the_parents_namespace_has_waited() {
 
 #[test]
 fn what_comes_to_be_owned_while_dependents_go_is_kept() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let kept = config_map(&home, "kept", "1");
-    let base = secret(&home, "base");
-    let user = held(after(config_map(&home, "user", "1"), &[&base]));
-    set.apply(&[kept.clone(), base.clone(), user.clone()]);
-    let manifests = files(std::slice::from_ref(&kept));
-    let mut running = start(&set, Program::new(), &manifests);
-    running.wait_for_message("finalizer example.com/held");
-    give(&kept, &[&base]);
-    let_go(&user);
+    let prune = HeldPrune::new();
+    prune.apply(&[]);
+    let running = prune.start(Program::new());
+    give(&prune.kept, &[&prune.base]);
+    let_go(&prune.user);
     let run = running.finish().expect(1);
-    assert_eq!(run.results("failed"), identities([&base]));
+    assert_eq!(run.results("failed"), identities([&prune.base]));
 
+    let HeldPrune { set, kept, base, .. } = prune;
     set.assert_holds_at_least(&[kept, base]);
 }
 
 #[test]
 fn what_comes_to_be_owned_while_dependents_of_a_deleted_set_go_is_kept() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
     let keep = json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}});
-    let kept = with(config_map(&home, "kept", "1"), &keep);
-    let base = secret(&home, "base");
-    let user = held(after(config_map(&home, "user", "1"), &[&base]));
-    set.apply(&[kept.clone(), base.clone(), user.clone()]);
+    let prune = HeldPrune::keeping(&keep);
+    prune.apply(&[]);
+    let HeldPrune {
+        set,
+        kept,
+        base,
+        user,
+        ..
+    } = prune;
     let mut running = set
         .deletion(Program::new())
         .args(["-v", "--yes", "--timeout=1m", "-o", "json"])
         .start();
-    running.wait_for_message("finalizer example.com/held");
+    running.wait_for_message(HELD);
     give(&kept, &[&base]);
     let_go(&user);
     let run = running.finish().expect(1);
@@ -166,19 +211,22 @@ fn what_comes_to_be_owned_while_dependents_of_a_deleted_set_go_is_kept() {
 fn what_comes_to_be_needed_while_dependents_go_is_kept() {
     let keep = json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}});
     for command in ["apply", "delete"] {
-        let home = namespace("home");
-        let set = Set::secret(&home, "web");
-        let kept = with(config_map(&home, "kept", "1"), &keep);
-        let base = secret(&home, "base");
-        let user = held(after(config_map(&home, "user", "1"), &[&base]));
-        set.apply(&[kept.clone(), base.clone(), user.clone()]);
-        let manifests = files(std::slice::from_ref(&kept));
+        let prune = HeldPrune::keeping(&keep);
+        prune.apply(&[]);
+        let HeldPrune {
+            set,
+            kept,
+            base,
+            user,
+            manifests,
+            ..
+        } = prune;
         let running = match command {
             "apply" => set.command(Program::new(), &manifests),
             _ => set.deletion(Program::new()).args(["--yes"]),
         };
         let mut running = running.args(["-v", "--timeout=1m", "-o", "json"]).start();
-        running.wait_for_message("finalizer example.com/held");
+        running.wait_for_message(HELD);
         depend(&kept, &reference(&base));
         let_go(&user);
         let run = running.finish().expect(0);
@@ -193,21 +241,15 @@ fn what_comes_to_be_needed_while_dependents_go_is_kept() {
 
 #[test]
 fn what_is_pruned_last_is_kept_if_it_came_to_be_needed_while_the_others_went() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let kept = config_map(&home, "kept", "1");
-    let base = secret(&home, "base");
-    let user = held(after(config_map(&home, "user", "1"), &[&base]));
-    let last = last(secret(&home, "last"));
-    set.apply(&[kept.clone(), base.clone(), user.clone(), last.clone()]);
-    let manifests = files(std::slice::from_ref(&kept));
-    let mut running = start(&set, Program::new(), &manifests);
-    running.wait_for_message("finalizer example.com/held");
-    depend(&kept, &reference(&last));
-    let_go(&user);
+    let prune = HeldPrune::new();
+    let last = last(secret(&prune.home, "last"));
+    prune.apply(&[&last]);
+    let running = prune.start(Program::new());
+    depend(&prune.kept, &reference(&last));
+    let_go(&prune.user);
     let run = running.finish().expect(0);
     assert_eq!(run.results("skipped"), identities([&last]), "{}", run.stderr);
-    set.assert_holds(&[kept, last]);
+    prune.set.assert_holds(&[prune.kept, last]);
 }
 
 #[test]

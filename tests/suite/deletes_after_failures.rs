@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use http::Method;
 use serde_json::{Value, json};
 
+use super::deletes_judged_again::{assert_stays, is_delete_of};
 use super::dependents::give;
 use super::depends_on::{after, files, held, let_go, reference};
 use crate::support::{
@@ -13,17 +14,6 @@ use crate::support::{
 };
 
 const KEEP: &str = "helm.sh/resource-policy";
-
-#[track_caller]
-fn assert_stays(object: &Value) {
-    let live = cluster().live(object).expect("it exists");
-    assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null, "{object}");
-}
-
-fn is_delete_of(sent: &Sent, name: &str) -> bool {
-    let path = sent.path.split('?').next().unwrap_or_default();
-    sent.method == Method::DELETE && path.ends_with(&format!("/{name}"))
-}
 
 #[test]
 fn what_an_object_needs_whose_delete_has_failed_in_an_earlier_step_is_kept() {

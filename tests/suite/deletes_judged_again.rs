@@ -10,7 +10,7 @@ use controlplane::Grant;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::changed_while_waiting::start;
+use super::changed_while_waiting::HeldPrune;
 use super::dependents::reference as owner_reference;
 use super::depends_on::{after, files, held, let_go, reference};
 use super::prune_when::last;
@@ -20,7 +20,7 @@ use crate::support::{
 };
 
 #[track_caller]
-fn assert_stays(object: &Value) {
+pub(super) fn assert_stays(object: &Value) {
     let live = cluster().live(object).expect("it exists");
     assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null, "{object}");
 }
@@ -63,12 +63,8 @@ fn what_was_kept_during_the_regular_prunes_keeps_its_owner_that_is_pruned_last()
 
 #[test]
 fn nothing_is_deleted_after_an_interrupt_while_members_are_read_again() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let kept = config_map(&home, "kept", "1");
-    let base = secret(&home, "base");
-    let user = held(after(config_map(&home, "user", "1"), &[&base]));
-    set.apply(&[kept.clone(), base.clone(), user.clone()]);
+    let prune = HeldPrune::new();
+    prune.apply(&[]);
     let (reached, is_reached): (Sender<()>, Receiver<()>) = mpsc::channel();
     let (release, released): (Sender<()>, Receiver<()>) = mpsc::channel();
     let ends = Mutex::new((reached, released));
@@ -83,19 +79,16 @@ fn nothing_is_deleted_after_an_interrupt_while_members_are_read_again() {
         let _ = reached.send(());
         let _ = released.recv();
     });
-    let manifests = files(std::slice::from_ref(&kept));
-    let program = Program::with_kubeconfig(&proxy.kubeconfig());
-    let mut running = start(&set, program, &manifests);
-    running.wait_for_message("finalizer example.com/held");
+    let running = prune.start(Program::with_kubeconfig(&proxy.kubeconfig()));
     is_armed.store(true, Ordering::SeqCst);
-    let_go(&user);
+    let_go(&prune.user);
     is_reached.recv().expect("the read");
     running.interrupt();
     sleep(Duration::from_secs(1));
     release.send(()).expect("the proxy");
     let run = running.finish().expect(130);
-    assert_eq!(run.results("pruned"), identities([&user]));
-    assert_stays(&base);
+    assert_eq!(run.results("pruned"), identities([&prune.user]));
+    assert_stays(&prune.base);
 }
 
 #[test]
@@ -123,32 +116,21 @@ fn no_parent_is_created_in_the_place_of_one_that_the_run_has_read_while_it_began
 
 /// A namespace with an object that a finalizer holds for long, beside a wait for a dependent.
 fn assert_namespace_goes_with_a_held_object(delete: bool) {
-    let home = namespace("home");
+    let prune = HeldPrune::new();
     let away = fresh("away");
-    let set = Set::secret(&home, "web");
-    let kept = config_map(&home, "kept", "1");
-    let base = secret(&home, "base");
-    let user = held(after(config_map(&home, "user", "1"), &[&base]));
     let space = namespace_object(&away);
     let inside = held(config_map(&away, "inside", "1"));
-    set.apply(&[
-        kept.clone(),
-        base.clone(),
-        user.clone(),
-        space.clone(),
-        inside.clone(),
-    ]);
-    let manifests = files(std::slice::from_ref(&kept));
+    prune.apply(&[&space, &inside]);
     let running = if delete {
-        set.deletion(Program::new()).args(["--yes"])
+        prune.set.deletion(Program::new()).args(["--yes"])
     } else {
-        set.command(Program::new(), &manifests)
+        prune.set.command(Program::new(), &prune.manifests)
     };
     let mut running = running.args(["-v", "-o", "json", "--timeout=1m"]).start();
     running.wait_for_message("finalizer example.com/held");
-    let_go(&user);
+    let_go(&prune.user);
     eventually("the next delete", || {
-        cluster().live(&base).is_none().then_some(())
+        cluster().live(&prune.base).is_none().then_some(())
     });
     if delete {
         sleep(Duration::from_secs(3));
@@ -284,25 +266,13 @@ fn a_namespace_that_is_pruned_last_after_a_wait_goes_with_what_was_pruned_in_it(
 
 #[test]
 fn a_definition_goes_although_a_finalizer_holds_an_object_of_its_kind() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let kept = config_map(&home, "kept", "1");
-    let base = secret(&home, "base");
-    let user = held(after(config_map(&home, "user", "1"), &[&base]));
+    let prune = HeldPrune::new();
     let group = format!("{}.example.com", fresh("g"));
     let kind = definition(&group, "Namespaced");
-    let custom = held(custom_resource(&group, Some(&home), "custom"));
-    set.apply(&[
-        kept.clone(),
-        base.clone(),
-        user.clone(),
-        kind.clone(),
-        custom.clone(),
-    ]);
-    let manifests = files(std::slice::from_ref(&kept));
-    let mut running = start(&set, Program::new(), &manifests);
-    running.wait_for_message("finalizer example.com/held");
-    let_go(&user);
+    let custom = held(custom_resource(&group, Some(&prune.home), "custom"));
+    prune.apply(&[&kind, &custom]);
+    let running = prune.start(Program::new());
+    let_go(&prune.user);
     let run = running.finish();
     let_go_if_there(&custom);
     assert_eq!(run.results("failed"), Vec::<String>::new());
@@ -345,28 +315,21 @@ fn a_namespace_that_is_going_and_may_not_be_listed_any_more_stops_no_delete() {
     assert!(run.results("pruned").contains(&identities([&base])[0]));
 }
 
-/// Runs a prune of `user`, which a finalizer holds, and then of `base`, which it needs. The delete of `stays` fails.
-/// `change` is called before the finalizer is removed.
+/// The delete of `stays` fails, and `change` is called before the finalizer is removed.
 fn assert_failed_delete_keeps_base(change: impl Fn(&Value, &Value)) {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let kept = config_map(&home, "kept", "1");
-    let base = secret(&home, "base");
-    let user = held(after(config_map(&home, "user", "1"), &[&base]));
-    let stays = config_map(&home, "stays", "1");
-    set.apply(&[kept.clone(), base.clone(), user.clone(), stays.clone()]);
+    let prune = HeldPrune::new();
+    let stays = config_map(&prune.home, "stays", "1");
+    prune.apply(&[&stays]);
     let proxy = Proxy::breaking(Fault::InternalError, |sent| is_delete_of(sent, "stays"));
-    let manifests = files(std::slice::from_ref(&kept));
-    let mut running = start(&set, Program::with_kubeconfig(&proxy.kubeconfig()), &manifests);
-    running.wait_for_message("finalizer example.com/held");
-    change(&stays, &base);
-    let_go(&user);
+    let running = prune.start(Program::with_kubeconfig(&proxy.kubeconfig()));
+    change(&stays, &prune.base);
+    let_go(&prune.user);
     running.finish().expect(1);
     assert_stays(&stays);
-    assert_stays(&base);
+    assert_stays(&prune.base);
 }
 
-fn is_delete_of(sent: &Sent, name: &str) -> bool {
+pub(super) fn is_delete_of(sent: &Sent, name: &str) -> bool {
     let path = sent.path.split('?').next().unwrap_or_default();
     sent.method == Method::DELETE && path.ends_with(&format!("/{name}"))
 }
@@ -389,23 +352,17 @@ fn what_has_come_to_own_an_object_whose_delete_has_failed_is_kept() {
 
 #[test]
 fn what_owns_a_member_that_another_run_has_added_is_kept() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let kept = config_map(&home, "kept", "1");
-    let base = secret(&home, "base");
-    let user = held(after(config_map(&home, "user", "1"), &[&base]));
-    set.apply(&[kept.clone(), base.clone(), user.clone()]);
-    let manifests = files(std::slice::from_ref(&kept));
-    let mut running = start(&set, Program::new(), &manifests);
-    running.wait_for_message("finalizer example.com/held");
-    let mut added = config_map(&home, "added", "1");
-    added["metadata"]["ownerReferences"] = json!([owner_reference(&base)]);
-    set.apply_with(&[kept.clone(), added.clone()], &["--prune=false"])
-        .expect(0);
-    let_go(&user);
+    let prune = HeldPrune::new();
+    prune.apply(&[]);
+    let running = prune.start(Program::new());
+    let mut added = config_map(&prune.home, "added", "1");
+    added["metadata"]["ownerReferences"] = json!([owner_reference(&prune.base)]);
+    let wanted = [prune.kept.clone(), added.clone()];
+    prune.set.apply_with(&wanted, &["--prune=false"]).expect(0);
+    let_go(&prune.user);
     running.finish();
     assert_stays(&added);
-    assert_stays(&base);
+    assert_stays(&prune.base);
 }
 
 /// The delete of the first namespace takes longer than a judgement holds.
