@@ -42,19 +42,24 @@ impl Freshness {
         self.holds_until.set(None);
     }
 
-    /// Calls `reread` if what was read last is outdated. Concurrent calls wait for its end. A wait that ends during the
-    /// read outdates it. Otherwise its age counts from its end, so that a slow read does not outdate itself.
+    /// Calls `reread` if what was read last is outdated. Concurrent calls wait for its end.
     pub async fn reread_if_outdated(&self, reread: impl AsyncFnOnce()) {
         let _lock = self.rereading.lock().await;
-        if self.is_current() {
-            return;
+        if !self.is_current() {
+            self.reread(reread()).await;
         }
+    }
+
+    /// Notes that `reread` reads again, and returns what it returns. A wait that ends during the read outdates it.
+    /// Otherwise its age counts from its end, so that a slow read does not outdate itself.
+    pub async fn reread<T>(&self, reread: impl Future<Output = T>) -> T {
         let begun_at = Instant::now();
         self.holds_until.set(Some(begun_at));
-        reread().await;
+        let read = reread.await;
         let holds_for = (begun_at.elapsed() * TIMES_THE_READ).clamp(JUDGED_FOR, LONGEST);
         self.holds_until
             .update(|holds| holds.map(|_| Instant::now() + holds_for));
+        read
     }
 }
 

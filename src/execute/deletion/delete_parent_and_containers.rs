@@ -20,7 +20,6 @@ use crate::execute::parent_record::RunOnParent;
 use crate::execute::parent_record::begin::KnownParent;
 use crate::model::applyset::Record;
 use crate::model::deletion_obstacles::describe_why_it_still_exists;
-use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
@@ -195,7 +194,7 @@ impl Execution<'_> {
             .parent_containers_to_delete()
             .filter(|live| !members.kept_objects.contains(live))
         {
-            if container.key.group_kind == GroupKind::new("", "Namespace") {
+            if container.key.group_kind.is_namespace() {
                 remaining.places.namespaces.remove(&container.key.name);
             }
         }

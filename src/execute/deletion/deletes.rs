@@ -45,8 +45,8 @@ pub struct Waves<'l> {
 
 impl Execution<'_> {
     /// Judges the deletes again, removes the owner references because of which the garbage collector would delete kept
-    /// objects, and deletes the waves. `on_detached` is called once, with the objects that have lost owner references; with `None`
-    /// if nothing is deleted.
+    /// objects, and deletes the waves. `on_detached` is called once, with the objects that have lost owner references;
+    /// with `None` if nothing is deleted.
     pub(super) async fn remove_owner_references_and_delete(
         &self,
         waves: &Waves<'_>,
@@ -64,13 +64,8 @@ impl Execution<'_> {
         } else {
             Elapsed::Long
         };
-        let mut judged = None;
-        let judge_again = async || {
-            judged = Some(self.judge_deletes_again(waves, elapsed, deleted).await);
-        };
-        driver.freshness.mark_outdated();
-        driver.freshness.reread_if_outdated(judge_again).await;
-        let judged = match judged.expect("what is outdated is read again") {
+        let judging = self.judge_deletes_again(waves, elapsed, deleted);
+        let judged = match driver.freshness.reread(judging).await {
             Ok(judged) => judged,
             Err(not_judged) => {
                 on_detached(None, sink);
@@ -133,7 +128,7 @@ struct Deletes<'r, 'a> {
     /// Outcomes of containers that are kept because of what they hold now, by UID.
     containers_to_keep: RefCell<BTreeMap<String, ObjectOutcome>>,
     /// The containers whose contents have been listed. They are listed again with the members.
-    listed_containers: RefCell<Vec<Live>>,
+    listed_containers: RefCell<Vec<&'r Live>>,
     deleted: RefCell<&'r mut DeleteResults>,
     /// Notes whether the members have to be read again before the next delete.
     freshness: Rc<Freshness>,
@@ -187,8 +182,7 @@ impl<'r> Work for Deletes<'r, '_> {
             DeleteAction::Delete(live) => self.delete_if_still_allowed(live).await,
             DeleteAction::ListContents(containers) => {
                 self.judge_again_if_outdated().await;
-                let listed = containers.iter().copied().cloned();
-                self.listed_containers.borrow_mut().extend(listed);
+                self.listed_containers.borrow_mut().extend(containers);
                 self.note_containers_that_gained_objects(containers).await;
                 DeleteAnswer::Listed
             }
@@ -346,24 +340,21 @@ impl Deletes<'_, '_> {
         self.judge.replace(Rc::new(judge));
         self.deleted.borrow_mut().attached = judged.dependents;
         let containers = self.listed_containers.borrow().clone();
-        self.note_containers_that_gained_objects(&containers.iter().collect::<Vec<_>>())
-            .await;
+        self.note_containers_that_gained_objects(&containers).await;
         Ok(())
     }
 
     /// Lists what these containers hold, and notes those that have gained objects: `delete_if_still_allowed` keeps
     /// them. A container that is deleted or kept, or that holds a kept object, need not be listed.
     async fn note_containers_that_gained_objects(&self, containers: &[&Live]) {
-        let mut judge = Judge::clone(&self.judge.borrow());
         let mut deletable = containers.to_vec();
         {
             let deleted = self.deleted.borrow();
-            deleted.note_not_deleted(self.execution.plan, &mut judge);
+            deleted.note_not_deleted(self.execution.plan, Rc::make_mut(&mut self.judge.borrow_mut()));
             deletable.retain(|live| {
                 !deleted.uids.contains(&live.uid) && !deleted.kept_objects.contains_object_or_content(live)
             });
         }
-        self.judge.replace(Rc::new(judge));
         let judge = Rc::clone(&self.judge.borrow());
         let context = self.execution.delete_context(self.waves.action, &judge);
         for outcome in context

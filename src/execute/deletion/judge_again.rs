@@ -8,14 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use futures_util::future::try_join;
+use futures_util::future::{TryFutureExt as _, try_join};
 
 use crate::cluster::apiserver::ApiError;
 use crate::execute::Execution;
 use crate::execute::deletion::delete_results::DeleteResults;
 use crate::execute::deletion::deletes::Waves;
 use crate::model::applyset::Record;
-use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
 use crate::model::set::ParentObject;
 use crate::plan::{self, Dependent, Dependents, Observed, Plan, StateBeforeDeletes};
@@ -106,11 +106,9 @@ impl Execution<'_> {
     ) -> Result<Observed, NotJudged> {
         let places = self.find_scope_of_members(deleted);
         let concurrency = self.writing.concurrency;
-        let members = async {
-            let members = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS);
-            Ok(members.await?)
-        };
-        let (mut members, parent) = try_join(members, self.reread_parent(parent_resource, elapsed)).await?;
+        let listing = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS);
+        let reading = self.reread_parent(parent_resource, elapsed);
+        let (mut members, parent) = try_join(listing.err_into(), reading).await?;
         members.retain(|live| !deleted.contains(&live.uid));
         Ok(Observed {
             members,
@@ -130,7 +128,7 @@ impl Execution<'_> {
             .extend(members.iter().filter_map(|object| object.key.namespace.clone()));
         places.add_resources_of_new_kinds(members.iter().map(|object| Arc::clone(&object.resource)));
         for live in self.plan.all_prunes() {
-            if live.key.group_kind == GroupKind::new("", "Namespace") && deleted.contains(&live.uid) {
+            if live.key.group_kind.is_namespace() && deleted.contains(&live.uid) {
                 places.namespaces.remove(&live.key.name);
             }
         }
