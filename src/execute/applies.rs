@@ -68,18 +68,21 @@ impl Execution<'_> {
     /// Returns the targets of a wait until the objects with these keys are Current.
     fn find_dependencies_by_key(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Target> {
         let members = self.desired.members.iter();
-        let members = members.map(|member| (&member.key, &member.resource, Lookup::Label));
+        let members = members.map(|member| {
+            let goal = Goal::for_applied(member);
+            (&member.key, &member.resource, goal, Lookup::Label)
+        });
         // An object outside of the set does not have the set's label.
         let others = self.plan.edges.known.outside.iter();
-        let others = others.map(|(key, resource)| (key, resource, Lookup::Name));
+        let others = others.map(|(key, resource)| (key, resource, Goal::Ready, Lookup::Name));
         members
             .chain(others)
             .filter(|(key, ..)| keys.contains(key))
-            .map(|(key, resource, lookup)| Target {
+            .map(|(key, resource, goal, lookup)| Target {
                 key: key.clone(),
                 resource: Arc::clone(resource),
                 uid: None,
-                goal: Goal::Ready,
+                goal,
                 lookup,
             })
             .collect()

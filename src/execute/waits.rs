@@ -151,7 +151,7 @@ impl<'a> RunWaits<'a> {
             key: member.key.clone(),
             resource: member.resource.clone(),
             uid: written.applied.get(&member.key).cloned(),
-            goal: Goal::Ready,
+            goal: Goal::for_applied(member),
             lookup: Lookup::Label,
         });
         members.collect()

@@ -8,6 +8,7 @@ use super::explain::{Explanation, Verdict};
 use super::{AfterFailure, Target};
 use crate::compare::status::{Generation, Readiness, State};
 use crate::event::{Awaited, Subject, WaitStatus};
+use crate::manifest::desired::DesiredObject;
 
 /// The state of an object that is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,10 +16,22 @@ pub enum Goal {
     /// The object is Current.
     Ready,
     /// The object is Current, or it does not exist: a wait that does not know the manifests cannot tell whether a member
-    /// that leaves its set was to stay.
+    /// that leaves its set was to stay, and a Job may delete itself.
     ReadyOrGone,
     /// The object does not exist.
     Gone,
+}
+
+impl Goal {
+    /// Returns the goal of an object of the manifests, which the run has applied. If the object deletes itself once it
+    /// has finished, it may do so between two looks at it (fluxcd/pkg#1085).
+    pub fn for_applied(object: &DesiredObject) -> Self {
+        if object.is_deleted_once_finished() {
+            Self::ReadyOrGone
+        } else {
+            Self::Ready
+        }
+    }
 }
 
 /// An observation of an object.

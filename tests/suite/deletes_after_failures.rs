@@ -113,27 +113,30 @@ fn an_owner_reference_of_a_desired_object_that_two_groups_serve_is_removed() {
 
 #[test]
 fn a_run_prunes_although_a_job_of_the_manifests_has_ended_and_is_gone() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let [kept, old] = ["kept", "old"].map(|name| config_map(&home, name, "1"));
-    set.apply(&[kept.clone(), old.clone()]);
-    let job = with(
-        named("batch/v1", "Job", Some(&home), "migrate"),
-        &json!({"spec": {"ttlSecondsAfterFinished": 0, "template": {"spec": {
-            "restartPolicy": "Never", "containers": [{"name": "app", "image": "app"}],
-        }}}}),
-    );
-    let (path, ended, is_applied) = (path_of(&job), job.clone(), AtomicBool::new(false));
-    let is_listed_again = move |sent: &Sent| {
-        if sent.method == Method::PATCH && sent.path.starts_with(&path) {
-            is_applied.store(true, Ordering::SeqCst);
-        }
-        is_applied.load(Ordering::SeqCst) && sent.method == Method::GET && sent.path.contains("/jobs?")
-    };
-    let proxy = Proxy::before_request(is_listed_again, move || cluster().delete(&ended));
-    set.apply_through(&proxy, &[kept, job.clone()], &[]).expect(0);
-    assert_eq!(cluster().live(&job), None);
-    assert_eq!(cluster().live(&old), None);
+    for arguments in [&[][..], &["--wait=1m", "--prune-when=ready"]] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let [kept, old] = ["kept", "old"].map(|name| config_map(&home, name, "1"));
+        set.apply(&[kept.clone(), old.clone()]);
+        let job = with(
+            named("batch/v1", "Job", Some(&home), "migrate"),
+            &json!({"spec": {"ttlSecondsAfterFinished": 0, "template": {"spec": {
+                "restartPolicy": "Never", "containers": [{"name": "app", "image": "app"}],
+            }}}}),
+        );
+        let (path, ended, is_applied) = (path_of(&job), job.clone(), AtomicBool::new(false));
+        let is_listed_again = move |sent: &Sent| {
+            if sent.method == Method::PATCH && sent.path.starts_with(&path) {
+                is_applied.store(true, Ordering::SeqCst);
+            }
+            is_applied.load(Ordering::SeqCst) && sent.method == Method::GET && sent.path.contains("/jobs?")
+        };
+        let proxy = Proxy::before_request(is_listed_again, move || cluster().delete(&ended));
+        set.apply_through(&proxy, &[kept, job.clone()], arguments)
+            .expect(0);
+        assert_eq!(cluster().live(&job), None);
+        assert_eq!(cluster().live(&old), None);
+    }
 }
 
 #[test]

@@ -65,6 +65,12 @@ impl DesiredObject {
         self.key.group_kind == GroupKind::new("", "Secret")
     }
 
+    /// Returns whether Kubernetes deletes the object once it has finished: a Job with `ttlSecondsAfterFinished`.
+    pub fn is_deleted_once_finished(&self) -> bool {
+        self.key.group_kind == GroupKind::new("batch", "Job")
+            && self.object.value()["spec"]["ttlSecondsAfterFinished"].is_number()
+    }
+
     /// Returns the resource through which the object can be read now: its own resource if it is served, else another
     /// served version of its kind. `None` if no version of the kind is served, so that no object of the kind exists.
     pub fn resource_to_read<'r>(&'r self, served: &'r [Arc<Resource>]) -> Option<&'r Arc<Resource>> {

@@ -83,8 +83,9 @@ impl StateBeforeDeletes<'_> {
     }
 
     /// Returns the desired objects that are not members any more, after all of them were applied: another client has
-    /// deleted them, or removed their label. An object that is being deleted has left already. Returns none if each
-    /// object that was applied is a member under another key, as one that two API groups serve may be.
+    /// deleted them, or removed their label. An object that is being deleted has left already; one that deletes itself
+    /// once it has finished has not left. Returns none if each object that was applied is a member under another key, as
+    /// one that two API groups serve may be.
     pub fn desired_that_left(&self) -> Vec<&ObjectKey> {
         let present = || {
             self.members
@@ -96,8 +97,11 @@ impl StateBeforeDeletes<'_> {
             return Vec::new();
         }
         let keys: HashSet<&ObjectKey> = present().map(|live| &live.key).collect();
-        let desired = self.desired.members.iter().map(|object| &object.key);
-        desired.filter(|key| !keys.contains(key)).collect()
+        let desired = self.desired.members.iter();
+        desired
+            .filter(|object| !keys.contains(&object.key) && !object.is_deleted_once_finished())
+            .map(|object| &object.key)
+            .collect()
     }
 
     /// Adds the members that are neither desired nor in the plan, because another run has added them, to `skips`.
