@@ -232,12 +232,11 @@ async fn delete_members_and_parent(
         run.reporter.take_event(event);
     };
     let mut deletion_run = deletion.begin_deletion(&mut sink).await?;
-    let members = deletion
-        .delete_members_while_renewing_entry(&mut deletion_run, &mut sink)
-        .await;
-    if members.ending != Ending::Done {
-        return Ok(deletion_run.end(None, members.ending, &mut sink).await);
-    }
+    let deleting = deletion.delete_members_while_renewing_entry(&mut deletion_run, &mut sink);
+    let members = match deleting.await {
+        Ok(members) => members,
+        Err(ending) => return Ok(deletion_run.end(None, ending, &mut sink).await),
+    };
     let done_before = "members were deleted or are being deleted; the set's parent still exists";
     let mut waiting = waits.map(|settings| settings.begin(AfterFailure::Stop, done_before));
     let mut waited = Ending::Done;
@@ -258,7 +257,7 @@ async fn delete_members_and_parent(
     }
     // If members are left after the wait, this keeps the parent, and narrows its record to these members.
     let ending = deletion
-        .delete_parent_or_narrow_record(&mut deletion_run, members.deleted, terminating_objects, &mut sink)
+        .delete_parent_or_narrow_record(&mut deletion_run, members, terminating_objects, &mut sink)
         .await;
     let (Some(waiting), Ending::Done) = (&mut waiting, ending.max(waited)) else {
         return Ok(ending.max(waited));

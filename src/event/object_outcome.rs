@@ -165,6 +165,12 @@ impl ObjectOutcome {
         self.taken_in && self.action != Action::Failed
     }
 
+    /// Turns the outcome into a failure with this error.
+    pub fn fail(&mut self, error: impl Into<Message>) {
+        self.action = Action::Failed;
+        self.error = Some(Box::new(error.into()));
+    }
+
     /// Creates the outcome of an object that failed.
     pub fn from_error(subject: Subject, error: impl Into<Message>) -> Self {
         Self {

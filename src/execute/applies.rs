@@ -15,7 +15,7 @@ use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::schedule::drive::{AnswerSender, Work};
-use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
+use crate::execute::schedule::{ActionEnd, Lane, Skipped};
 use crate::execute::{Applied, Execution, RunState};
 use crate::model::identity::ObjectKey;
 use crate::plan::{Apply, ApplyAction, Graph, NodeId};
@@ -107,19 +107,10 @@ enum ApplyAnswer {
         /// Set if the object is a CRD with objects in this run.
         crd: Option<ChangedCrd>,
     },
-    /// The result of the wait for a new kind.
-    Kind(Result<(), NotServed>),
-    /// The wait for the changed CRD is over. The objects are applied now, whether the server uses the CRD or not.
-    SchemaAwaited,
-    /// The result of the wait for an object that others depend on.
-    Awaited(CurrentResult),
-}
-
-/// Result of a wait until an object is Current.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CurrentResult {
-    Current,
-    NotCurrent,
+    /// What the run has waited for has come true. After the wait for a changed CRD, the objects are applied in any case.
+    Arrived,
+    /// It has not come true, for this reason, if the wait has not reported it.
+    NotArrived(Option<String>),
 }
 
 impl<'r> Work for Applies<'r, '_> {
@@ -158,11 +149,15 @@ impl<'r> Work for Applies<'r, '_> {
                 let namespace = object.key.namespace.as_deref();
                 let (interrupt, notes) = (execution.interrupt, execution.wait_notes);
                 let served = await_served(execution.server, interrupt, &object.resource, namespace, notes);
-                ApplyAnswer::Kind(served.await)
+                match served.await {
+                    // After an interrupt, the run ends anyway.
+                    Ok(()) | Err(NotServed::Interrupted) => ApplyAnswer::Arrived,
+                    Err(NotServed::Because(reason)) => ApplyAnswer::NotArrived(Some(reason)),
+                }
             }
             ApplyAction::AwaitSchema(applies) => {
                 execution.await_new_schema_of_kind(applies, self.kinds).await;
-                ApplyAnswer::SchemaAwaited
+                ApplyAnswer::Arrived
             }
             ApplyAction::AwaitCurrent(_) => unreachable!("`wait_together` carries out these waits"),
         }
@@ -171,14 +166,14 @@ impl<'r> Work for Applies<'r, '_> {
     fn unreachable_webhook<'w>(&self, answer: &'w ApplyAnswer) -> Option<&'w UnreachableWebhook> {
         match answer {
             ApplyAnswer::Applied { reply, .. } => reply.webhook.as_ref(),
-            ApplyAnswer::Kind(_) | ApplyAnswer::SchemaAwaited | ApplyAnswer::Awaited(_) => None,
+            ApplyAnswer::Arrived | ApplyAnswer::NotArrived(_) => None,
         }
     }
 
     fn answer_known_without_waiting(&self, action: &ApplyAction<'r>) -> Option<ApplyAnswer> {
         match action {
             ApplyAction::AwaitCurrent(key) if self.applied.borrow().current.contains(*key) => {
-                Some(ApplyAnswer::Awaited(CurrentResult::Current))
+                Some(ApplyAnswer::Arrived)
             }
             _ => None,
         }
@@ -202,32 +197,25 @@ impl<'r> Work for Applies<'r, '_> {
             (ApplyAction::Apply(apply), ApplyAnswer::Applied { reply, crd }) => {
                 self.record_and_report_reply(apply, *reply, crd, sink)
             }
-            (_, ApplyAnswer::Kind(Err(NotServed::Because(reason)))) => {
-                sink(Event::general_failure(reason));
+            (_, ApplyAnswer::NotArrived(reason)) => {
+                if let Some(reason) = reason {
+                    sink(Event::general_failure(reason));
+                }
                 ActionEnd::Failed
             }
-            (_, ApplyAnswer::Awaited(CurrentResult::NotCurrent)) => ActionEnd::Failed,
             _ => ActionEnd::Done,
         }
     }
 
-    fn report_skipped(
-        &self,
-        skipped: &[Skipped],
-        graph: &Graph<ApplyAction<'r>>,
-        schedule: &Schedule,
-        sink: &mut Sink<'_>,
-    ) {
-        for group in self.execution.group_skipped_applies(skipped, graph, schedule) {
+    fn report_skipped(&self, skipped: &[Skipped], graph: &Graph<ApplyAction<'r>>, sink: &mut Sink<'_>) {
+        for group in self.execution.group_skipped_applies(skipped, graph) {
             self.applied.borrow_mut().failed += group.applies.len();
             let keys = group.applies.into_iter();
             let keys = keys.map(|apply| self.execution.key_of(apply).clone());
             let not_done = NotDone::event_for_objects(keys.collect(), group.reason);
-            group
-                .error
-                .into_iter()
-                .map(Event::general_failure)
-                .for_each(&mut *sink);
+            if let Some(error) = group.error {
+                sink(Event::general_failure(error));
+            }
             sink(not_done);
         }
     }
@@ -313,19 +301,19 @@ impl Applies<'_, '_> {
         sink: &RefCell<&mut Sink<'_>>,
     ) {
         let answered = RefCell::new(BTreeSet::new());
-        let send = |key: &ObjectKey, result| {
+        let send = |key: &ObjectKey, answer| {
             if let Some(id) = ids.get(key)
                 && answered.borrow_mut().insert(*id)
             {
                 // An error would mean that the receiver is gone. The driver keeps it until its graph is carried out.
-                let _ = answers.send((*id, ApplyAnswer::Awaited(result)));
+                let _ = answers.send((*id, answer));
             }
         };
         let mut noting = |event: Event| {
             if let Event::Awaited(awaited) = &event
                 && awaited.wait_status == WaitStatus::Arrived
             {
-                send(&awaited.subject.key(), CurrentResult::Current);
+                send(&awaited.subject.key(), ApplyAnswer::Arrived);
             }
             (sink.borrow_mut())(event);
         };
@@ -342,12 +330,12 @@ impl Applies<'_, '_> {
             None => keys.iter().copied().cloned().collect(),
         };
         for key in keys {
-            let result = if not_current.contains(key) {
-                CurrentResult::NotCurrent
+            let answer = if not_current.contains(key) {
+                ApplyAnswer::NotArrived(None)
             } else {
-                CurrentResult::Current
+                ApplyAnswer::Arrived
             };
-            send(key, result);
+            send(key, answer);
         }
     }
 }

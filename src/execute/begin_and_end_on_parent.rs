@@ -99,9 +99,9 @@ impl Execution<'_> {
         };
         run_state.applied.failed += 1;
         sink(Event::general_failure(error.to_string()));
-        match parent.parent_has_uid(&known.parent.uid).await {
-            Ok(true) => None,
-            Ok(false) | Err(_) => Some(self.interrupt.ending_after_failure()),
+        match parent.read().await {
+            Ok(Some(found)) if found.uid == known.parent.uid => None,
+            Ok(_) | Err(_) => Some(self.interrupt.ending_after_failure()),
         }
     }
 

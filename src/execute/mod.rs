@@ -39,8 +39,7 @@ use freshness::Freshness;
 use kinds::ChangedKinds;
 pub use parent_record::RunOnParent;
 pub use parent_record::begin::refusal_of_run_under_way;
-pub use parent_record::repair::Repaired;
-pub use parent_record::requests::{ParentWriteError, ParentWriting};
+pub use parent_record::requests::{ParentWriteError, ParentWriting, Written};
 pub use schedule::concurrency_limit::estimate_concurrent_writes_at_start;
 use schedule::drive::Driver;
 pub use wait_notes::WaitNotes;
@@ -217,12 +216,13 @@ impl Execution<'_> {
         }
         let working = run.count_changes_while_renewing(sink, async |sink| {
             let ending = self.apply_and_prune_members(&mut run_state, sink).await;
-            // Before the wait: the record is narrowed even if an object does not become ready.
+            // Decided before the wait, so that the record is narrowed even if an object does not become Current.
             let is_all_done = ending == Ending::Done && run_state.kept == 0;
-            (
-                self.wait_at_end_unless_ended_early(ending, sink).await,
-                is_all_done,
-            )
+            let ending = match self.waits {
+                Some(waits) if ending == Ending::Done => waits.wait_at_end_unless_waited_before(sink).await,
+                _ => ending,
+            };
+            (ending, is_all_done)
         });
         let (ending, is_all_done) = working.await;
         let settled = is_all_done.then_some(&run_state.applied.uids);
@@ -254,14 +254,6 @@ impl Execution<'_> {
         self.apply_steps(steps, run_state, sink).await;
         self.report_kept_objects(sink);
         self.prune_unless_stopped(run_state, sink).await
-    }
-
-    /// Waits for everything that was written, if the run waits at its end and has not ended early.
-    async fn wait_at_end_unless_ended_early(&self, ending: Ending, sink: &mut Sink<'_>) -> Ending {
-        match self.waits {
-            Some(waits) if ending == Ending::Done => waits.wait_at_end_unless_waited_before(sink).await,
-            _ => ending,
-        }
     }
 
     /// Returns how the run ends, if it must stop now: the user has stopped it, or an object has failed.

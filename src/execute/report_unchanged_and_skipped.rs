@@ -50,7 +50,10 @@ impl Execution<'_> {
     pub(super) fn outcomes_if_ended_early(&self) -> Vec<ObjectOutcome> {
         let applies = self.plan.all_applies();
         let applied = applies.map(|apply| self.skipped_outcome_of_apply(apply));
-        let pruned = self.plan.all_prunes().map(delete::skipped_outcome_without_reason);
+        let pruned = self
+            .plan
+            .all_prunes()
+            .map(|live| delete::skipped_outcome(live, ""));
         self.unchanged_outcomes()
             .chain(applied)
             .chain(self.kept_outcomes())
@@ -61,11 +64,20 @@ impl Execution<'_> {
     /// Returns the outcome of an object that is not applied, without a reason.
     pub(super) fn skipped_outcome_of_apply(&self, apply: &Apply) -> ObjectOutcome {
         let object = &self.desired.members[apply.index];
-        let uid = apply.live_membership.uid_of_member();
         ObjectOutcome {
             source: Some(object.position.clone()),
-            ..ObjectOutcome::new(Subject::new(&object.key, &object.resource, uid), Action::Skipped)
+            ..ObjectOutcome::new(self.subject_of(apply), Action::Skipped)
         }
+    }
+
+    /// Returns the object that this apply is about, with the UID of a member.
+    pub(super) fn subject_of(&self, apply: &Apply) -> Subject {
+        let object = &self.desired.members[apply.index];
+        Subject::new(
+            &object.key,
+            &object.resource,
+            apply.live_membership.uid_of_member(),
+        )
     }
 
     /// Reports that the parent was configured by its own manifest, if the apply of the manifest has changed the
@@ -105,10 +117,8 @@ impl Execution<'_> {
 
     /// Returns the outcomes of kept objects that were removed from the manifests, each with its reason.
     pub(super) fn kept_outcomes(&self) -> impl Iterator<Item = ObjectOutcome> {
-        self.plan.reported_skips().map(|skip| ObjectOutcome {
-            reason: skip.reason.to_string(),
-            ..delete::skipped_outcome_without_reason(&skip.live)
-        })
+        let skips = self.plan.reported_skips();
+        skips.map(|skip| delete::skipped_outcome(&skip.live, skip.reason.to_string()))
     }
 
     /// Reports the kept objects that were removed from the manifests.

@@ -1,9 +1,9 @@
 //! Explains why objects are not applied after another action of their graph has failed: in a run, and in its dry run.
 
 use crate::execute::Execution;
-use crate::execute::schedule::{Schedule, Skipped};
+use crate::execute::schedule::Skipped;
 use crate::model::text::first_names_and_more;
-use crate::plan::{Apply, ApplyAction, Graph, NodeId};
+use crate::plan::{Apply, ApplyAction, Graph};
 
 const UNDEFINED: &str = "its CustomResourceDefinition was not applied";
 const NOT_SERVED: &str = "its kind is not served";
@@ -24,42 +24,46 @@ impl Execution<'_> {
         &self,
         skipped: &[Skipped],
         graph: &Graph<ApplyAction<'p>>,
-        schedule: &Schedule,
     ) -> Vec<SkippedApplies<'p>> {
-        let mut groups: Vec<(NodeId, Vec<&'p Apply>)> = Vec::new();
-        for Skipped { action, because } in skipped {
-            let Some(ApplyAction::Apply(apply)) = graph.action(*action) else {
+        let mut groups: Vec<(Skipped, Vec<&'p Apply>)> = Vec::new();
+        for skipped in skipped {
+            let Some(ApplyAction::Apply(apply)) = graph.action(skipped.action) else {
                 continue;
             };
-            match groups.iter_mut().find(|(id, _)| id == because) {
+            match groups
+                .iter_mut()
+                .find(|(first, _)| first.because == skipped.because)
+            {
                 Some((_, applies)) => applies.push(apply),
-                None => groups.push((*because, vec![apply])),
+                None => groups.push((*skipped, vec![apply])),
             }
         }
         groups
             .into_iter()
-            .filter_map(|(because, applies)| self.explain_skipped_applies(applies, because, graph, schedule))
+            .filter_map(|(first, applies)| self.explain_skipped_applies(applies, first, graph))
             .collect()
     }
 
     fn explain_skipped_applies<'p>(
         &self,
         applies: Vec<&'p Apply>,
-        because: NodeId,
+        Skipped {
+            because,
+            is_cause_skipped,
+            ..
+        }: Skipped,
         graph: &Graph<ApplyAction<'p>>,
-        schedule: &Schedule,
     ) -> Option<SkippedApplies<'p>> {
-        let is_skipped = schedule.is_skipped(because);
         let (key, state) = match graph.action(because)? {
             ApplyAction::AwaitKind(_) => {
-                let reason = if is_skipped { UNDEFINED } else { NOT_SERVED };
+                let reason = if is_cause_skipped { UNDEFINED } else { NOT_SERVED };
                 return Some(SkippedApplies {
                     applies,
                     error: None,
                     reason: reason.to_owned(),
                 });
             }
-            ApplyAction::AwaitCurrent(key) if !is_skipped => (*key, "is not Current"),
+            ApplyAction::AwaitCurrent(key) if !is_cause_skipped => (*key, "is not Current"),
             action => (self.key_of_action(action), "was not applied"),
         };
         let keys = applies.iter().map(|apply| self.key_of(apply));

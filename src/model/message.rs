@@ -167,25 +167,6 @@ pub struct FieldConflict {
     pub pointer: Option<Pointer>,
 }
 
-/// A kind whose objects the run may recreate if the user passes `--recreate` with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecreatableKind {
-    pub kind: GroupKind,
-    /// True if data is lost with objects of this kind, so that the user has to pass `--allow-data-loss`, too.
-    pub loses_data: bool,
-}
-
-impl RecreatableKind {
-    /// Returns the hint for an object of this kind.
-    pub fn hint(&self) -> String {
-        let flag = recreate_flag([&self.kind]);
-        let data_loss_flag = if self.loses_data { " --allow-data-loss" } else { "" };
-        format!(
-            "keep the old value, give the object another name, or recreate it with {flag}{data_loss_flag}"
-        )
-    }
-}
-
 /// Returns a kind as a value of `--recreate`. A group without a dot (`apps`, `batch`) is built in, and can be omitted:
 /// if a kind has no group, built-in kinds come first.
 fn recreate_flag_value(kind: &GroupKind) -> String {

@@ -56,6 +56,17 @@ pub struct Permission {
 }
 
 impl Permission {
+    /// Creates the permission on all objects of this resource, in all namespaces.
+    pub fn cluster_wide(verb: Verb, group: &str, resource: &str) -> Self {
+        Self {
+            namespace: None,
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            verb,
+            name: None,
+        }
+    }
+
     /// Creates the permission on all objects of a resource in a namespace; `None` as for [`Self::namespace`].
     pub fn on_all_objects(verb: Verb, resource: &Resource, namespace: Option<&str>) -> Self {
         Self {

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{
-    Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, apply_steps, deletes_volume_data,
-};
+use super::{Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, apply_steps};
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::{Desired, DesiredObject, kind_defined_by_crd, must_exist_before_parent};
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -57,10 +55,7 @@ pub(super) fn divide_desired_members(
             index,
             live_membership: match (members.get(&object.key), others.get(&object.key)) {
                 _ if is_namespace_terminating => LiveMembership::Terminating,
-                (None, Some(other)) => LiveMembership::OfAnotherSet {
-                    uid: other.uid.clone(),
-                    resource_version: other.resource_version.clone(),
-                },
+                (None, Some(other)) => LiveMembership::for_member_of_another_set(other),
                 (live, _) => classify_live_membership(live.copied(), observed.comparisons.get(&index)),
             },
         };
@@ -106,16 +101,12 @@ fn classify_live_membership(member: Option<&Live>, verdict: Option<&Verdict>) ->
     match member {
         None => LiveMembership::NotAMember,
         Some(member) if member.presence == Presence::Terminating => LiveMembership::Terminating,
-        Some(member) => LiveMembership::Member {
-            uid: member.uid.clone(),
-            resource_version: member.resource_version.clone(),
-            reason: match verdict {
+        Some(member) => {
+            let reason = match verdict {
                 Some(Verdict::Send(reason)) => Some(reason.clone()),
                 Some(Verdict::Unchanged) | None => None,
-            },
-            client_side_apply: member.client_side_apply,
-            is_parent: member.parent_of.is_some(),
-            deletes_data: deletes_volume_data(member),
-        },
+            };
+            LiveMembership::for_member(member, reason)
+        }
     }
 }

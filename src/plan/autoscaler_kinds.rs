@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::dependencies::list_live_dependencies_with_dependents;
+use super::dependencies::find_live_dependencies;
 use super::{Judge, Policy, ReasonToKeep};
 use crate::compare::ownership::ReplicasPath;
 use crate::manifest::desired::Desired;
@@ -56,7 +56,7 @@ pub fn find_autoscalers_gone_after_run(
     let contents = BTreeMap::new();
     let mut judge = Judge::new(set, policy, desired, &contents, HashSet::new());
     let staying: Vec<&Live> = members.iter().filter(|live| judge.is_desired(live)).collect();
-    judge.note_dependencies_of_desired(list_live_dependencies_with_dependents(staying.into_iter()));
+    judge.note_dependencies_of_desired(&find_live_dependencies(staying.into_iter()));
     let (prunes, skips) = judge.divide_into_prunes_and_skips(members);
     let going = skips.into_iter().filter(|skip| {
         matches!(

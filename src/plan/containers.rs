@@ -105,6 +105,11 @@ impl KeptObjects {
         self.keys.is_empty()
     }
 
+    /// Returns whether this object is kept, or is a container of a kept object.
+    pub fn contains_object_or_content(&self, live: &Live) -> bool {
+        self.contains(&live.key) || self.kept_object_in(live).is_some()
+    }
+
     /// Returns a kept object that deleting this container would delete.
     pub fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
         if container.key.group_kind.is_namespace() {

@@ -1,11 +1,10 @@
 //! Objects that remain of a set after its deletion, and whether the user wants them to remain.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
-use super::dependencies::list_live_dependencies_with_dependents;
+use super::dependencies::find_live_dependencies;
 use super::prune_rules::reason_to_keep_by_metadata;
 use super::{KeptObjects, ParentDisposition, ReasonToKeep, holds_parent_of};
-use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
 
@@ -68,12 +67,10 @@ impl Remains {
     fn move_needed_to_kept(&mut self, mut rest: Vec<Live>) -> Vec<Live> {
         loop {
             let kept: KeptObjects = self.kept.iter().map(|live| &live.key).collect();
-            let needed: HashSet<&ObjectKey> = list_live_dependencies_with_dependents(self.kept.iter())
-                .map(|(key, _)| key)
-                .collect();
+            let needed = find_live_dependencies(self.kept.iter());
             let (more, others): (Vec<Live>, Vec<Live>) = rest
                 .into_iter()
-                .partition(|live| needed.contains(&live.key) || kept.kept_object_in(live).is_some());
+                .partition(|live| needed.contains_key(&live.key) || kept.kept_object_in(live).is_some());
             rest = others;
             if more.is_empty() {
                 return rest;

@@ -31,14 +31,16 @@ pub struct DependencyEdges {
     pub ignored: Vec<String>,
 }
 
-/// Returns the dependencies of live objects, as pairs of a dependency and the object that depends on it.
-pub(super) fn list_live_dependencies_with_dependents<'l>(
+/// Returns the dependencies of live objects, each with one object that depends on it.
+pub(super) fn find_live_dependencies<'l>(
     objects: impl Iterator<Item = &'l Live>,
-) -> impl Iterator<Item = (&'l ObjectKey, &'l ObjectKey)> {
-    objects.flat_map(|live| {
-        let dependencies = live.dependencies.objects.iter();
-        dependencies.map(|key| (key, &live.key))
-    })
+) -> BTreeMap<ObjectKey, ObjectKey> {
+    objects
+        .flat_map(|live| {
+            let dependencies = live.dependencies.objects.iter();
+            dependencies.map(|key| (key.clone(), live.key.clone()))
+        })
+        .collect()
 }
 
 /// Returns the warnings about dependencies of a live object that are ignored: a reference that cannot be parsed, and a

@@ -142,9 +142,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         edges: DependencyEdges {
             known: observed.dependencies.clone(),
             prune_after: steps.after,
-            needed: dependencies::list_live_dependencies_with_dependents(with_dependencies.iter().copied())
-                .map(|(key, dependent)| (key.clone(), dependent.clone()))
-                .collect(),
+            needed: dependencies::find_live_dependencies(with_dependencies.iter().copied()),
             ignored: steps.ignored,
         },
         skips,
@@ -221,7 +219,7 @@ fn new_judge<'a>(
     let desired_live = observed.members.iter().filter(|live| keys.contains(&live.key));
     let desired_uids = desired_live.map(|live| live.uid.clone()).collect();
     let mut judge = Judge::new(set, policy, desired, &observed.contents, desired_uids);
-    judge.note_dependencies_of_desired(dependencies::list_live_dependencies_with_dependents(
+    judge.note_dependencies_of_desired(&dependencies::find_live_dependencies(
         with_dependencies.iter().copied(),
     ));
     judge

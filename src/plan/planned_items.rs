@@ -3,7 +3,7 @@
 use k8s_openapi::jiff::Timestamp;
 
 use super::refusal::describe_losses;
-use super::{DependencyEdges, Dependents, Preconditions, ReasonToKeep, Refusal};
+use super::{DependencyEdges, Dependents, Preconditions, ReasonToKeep, Refusal, deletes_volume_data};
 use crate::compare::changes::Reason;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
@@ -95,6 +95,27 @@ pub enum LiveMembership {
 }
 
 impl LiveMembership {
+    /// Creates the membership of a member of this set that is not being deleted, with the reason for which it counts as
+    /// changed.
+    pub fn for_member(live: &Live, reason: Option<Reason>) -> Self {
+        Self::Member {
+            uid: live.uid.clone(),
+            resource_version: live.resource_version.clone(),
+            reason,
+            client_side_apply: live.client_side_apply,
+            is_parent: live.parent_of.is_some(),
+            deletes_data: deletes_volume_data(live),
+        }
+    }
+
+    /// Creates the membership of a member of another set.
+    pub fn for_member_of_another_set(live: &Live) -> Self {
+        Self::OfAnotherSet {
+            uid: live.uid.clone(),
+            resource_version: live.resource_version.clone(),
+        }
+    }
+
     /// Returns the UID of a member of this set that is not being deleted; `None` for all other objects.
     pub fn uid_of_member(&self) -> Option<&str> {
         match self {

@@ -68,27 +68,6 @@ impl BoundObjects {
     }
 }
 
-/// The precondition of the write of one object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Precondition<'a> {
-    /// The object may have any content, and may exist or not.
-    None,
-    /// The object must not exist.
-    Absent,
-    /// The object must be the one that was seen.
-    Unchanged(&'a Seen),
-}
-
-impl<'a> Precondition<'a> {
-    /// Returns the object that has to be unchanged; `None` if the write is not locked to the state of an object.
-    pub fn seen_to_match(self) -> Option<&'a Seen> {
-        match self {
-            Self::Unchanged(seen) => Some(seen),
-            Self::None | Self::Absent => None,
-        }
-    }
-}
-
 impl Salt {
     /// Returns a new random salt.
     ///
@@ -243,13 +222,10 @@ impl Preconditions {
         self.0.is_some()
     }
 
-    /// Returns the precondition of the write of an object.
-    pub fn for_object(&self, key: &ObjectKey) -> Precondition<'_> {
-        let Some(bound) = &self.0 else {
-            return Precondition::None;
-        };
-        let seen = bound.objects.get(key).and_then(Option::as_ref);
-        seen.map_or(Precondition::Absent, Precondition::Unchanged)
+    /// Returns the object as it was when a saved plan was made. `None` if the object must not exist, or if the plan is not
+    /// a saved one.
+    pub fn seen_object(&self, key: &ObjectKey) -> Option<&Seen> {
+        self.0.as_ref()?.objects.get(key)?.as_ref()
     }
 
     /// Returns the parent as it was when the plan was made; `None` if the plan is not bound to it.
@@ -274,11 +250,8 @@ impl Preconditions {
 
     /// Returns whether an existing object that looks like `now` may be written.
     pub fn admits(&self, key: &ObjectKey, now: &Value) -> bool {
-        match self.for_object(key) {
-            Precondition::None => true,
-            Precondition::Absent => false,
-            Precondition::Unchanged(seen) => self.object_if_unchanged(seen, Some(now)).is_some(),
-        }
+        let is_unchanged = |seen| self.object_if_unchanged(seen, Some(now)).is_some();
+        !self.is_of_saved_plan() || self.seen_object(key).is_some_and(is_unchanged)
     }
 
     /// Returns what to remember of an object after a write of the run. `answer` is the server's answer to that write.

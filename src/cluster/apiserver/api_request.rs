@@ -146,19 +146,25 @@ impl ApiRequest {
     }
 
     /// Creates a PATCH of the object at this path.
-    pub fn patch(path: &str, parameters: &[(&str, &str)], accept: &str, patch: Patch, body: Bytes) -> Self {
+    pub fn patch(
+        path: &str,
+        parameters: &[(&str, &str)],
+        accept: &str,
+        patch: Patch,
+        body: impl Into<Bytes>,
+    ) -> Self {
         Self {
             method: Method::PATCH,
             path: format!("{path}?{}", encode_query(parameters)),
             accept: accept.to_owned(),
             answer: Content::Object,
             content_type: Some(patch.content_type()),
-            body,
+            body: body.into(),
         }
     }
 
     /// Creates a POST of a JSON document to this path, which is a collection.
-    pub fn post(path: &str, parameters: &[(&str, &str)], accept: &str, body: Bytes) -> Self {
+    pub fn post(path: &str, parameters: &[(&str, &str)], accept: &str, body: impl Into<Bytes>) -> Self {
         let path = match parameters {
             [] => path.to_owned(),
             parameters => format!("{path}?{}", encode_query(parameters)),
@@ -169,7 +175,7 @@ impl ApiRequest {
             accept: accept.to_owned(),
             answer: Content::Object,
             content_type: Some("application/json"),
-            body,
+            body: body.into(),
         }
     }
 

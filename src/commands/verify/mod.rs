@@ -12,7 +12,7 @@ use crate::cli::{GlobalFlags, Verify};
 use crate::compare::ownership::member_field_manager;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Interrupt, Resume};
-use crate::execute::{ParentWriteError, ParentWriting, Repaired};
+use crate::execute::{ParentWriteError, ParentWriting, Written};
 use crate::exit::Exit;
 use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WebhookPatience, WriteSettings};
@@ -295,11 +295,11 @@ impl RepairResults {
         shared: &GlobalFlags,
     ) {
         match write_parent(cluster, repair, shared).await {
-            Ok(Repaired::Written) => {
+            Ok(Written::Done(_)) => {
                 self.written.insert(repair.set.id.to_string());
                 self.ended_runs += repair.ended.len();
             }
-            Ok(Repaired::Overtaken) => self.failures.push(format!(
+            Ok(Written::Overtaken) => self.failures.push(format!(
                 "{}: not repaired: it changed during the run; run the same command again",
                 repair.set.parent
             )),
@@ -312,7 +312,7 @@ async fn write_parent(
     cluster: &Cluster,
     repair: &Repair,
     shared: &GlobalFlags,
-) -> Result<Repaired, ParentWriteError> {
+) -> Result<Written, ParentWriteError> {
     let writing = WriteSettings {
         webhook_patience: WebhookPatience::NONE,
         ..WriteSettings::for_commands_without_manifests(

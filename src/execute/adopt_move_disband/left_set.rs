@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use super::{JoinedSet, MembershipExecution};
 use crate::event::{Ending, Event, Sink};
-use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report_parent_and_remains::{
     fail_if_kinds_unlisted, join_names, predict_disposition,
 };
@@ -21,6 +20,7 @@ use crate::model::live::Live;
 use crate::model::set::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
+use crate::plan::KeptObjects;
 use crate::read::{self, ClusterState, METADATA_LIST, WHOLE_OBJECTS};
 
 /// The failure of a run that was to end a set while another run has added members to it.
@@ -95,19 +95,15 @@ impl LeftSet<'_> {
         record_to_leave: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ReleaseError> {
-        let kept_objects = ObjectsKeptInsteadOfDeleted::default();
+        let kept_objects = KeptObjects::default();
         let release = ParentRelease {
             aim: self.aim,
             joined,
-            writing: self.parent,
             listed: self.former.record_with(&self.state.observed.recorded),
             known,
             kept_objects: &kept_objects,
             remaining: RemainingLister {
-                server: self.parent.server,
-                set: self.parent.set,
-                interrupt: self.parent.interrupt,
-                concurrency: self.parent.writing.concurrency,
+                parent: self.parent,
                 appliers: self.appliers,
                 places: self.state.places.clone(),
                 accept: match self.aim {

@@ -13,7 +13,7 @@ use relabel::LabelWriter;
 use serde_json::Value;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Sink, Subject};
-use crate::execute::deletion::delete::skipped_outcome_without_reason;
+use crate::execute::deletion::delete::skipped_outcome;
 use crate::execute::history;
 use crate::execute::parent_record::RunOnParent;
 use crate::execute::parent_record::begin::KnownParent;
@@ -156,7 +156,7 @@ impl MembershipExecution<'_> {
         for parent in self.parents() {
             sink(parent.announcement());
         }
-        let changes = self.plan.changes.iter().map(skipped_outcome_without_reason);
+        let changes = self.plan.changes.iter().map(|live| skipped_outcome(live, ""));
         sink(Event::Planned(
             outcomes_of_unwritten_objects(self.plan).chain(changes).collect(),
         ));
@@ -283,10 +283,8 @@ pub fn report_unwritten_objects(plan: &MembershipPlan, sink: &mut Sink<'_>) {
 }
 
 fn outcomes_of_unwritten_objects(plan: &MembershipPlan) -> impl Iterator<Item = ObjectOutcome> {
-    let settled = plan.settled.iter().map(|live| ObjectOutcome {
-        action: Action::Unchanged,
-        ..skipped_outcome_without_reason(live)
-    });
+    let settled = plan.settled.iter();
+    let settled = settled.map(|live| ObjectOutcome::new(Subject::from_live(live), Action::Unchanged));
     settled.chain(plan.skips.iter().map(outcome_of_skip))
 }
 

@@ -13,7 +13,6 @@ use crate::cluster::apiserver::{
 use crate::event::{Action, ObjectOutcome, StateAfterDelete, Subject};
 use crate::execute::members::reply::{MemberReply, failed_reply, reply_from_outcome};
 use crate::execute::reread::{GONE_ALREADY, is_answer_about};
-use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{
@@ -64,53 +63,6 @@ pub struct DeleteContext<'a> {
     pub preconditions: &'a Preconditions,
 }
 
-/// Objects that were to be deleted and were not. They have joined another set or got a keep annotation since they were
-/// read, their delete failed, or they are needed by another kept object.
-#[derive(Debug, Default, Clone)]
-pub struct ObjectsKeptInsteadOfDeleted(KeptObjects);
-
-impl ObjectsKeptInsteadOfDeleted {
-    pub fn keys(&self) -> &KeptObjects {
-        &self.0
-    }
-
-    /// Adds the object of this outcome, unless it was deleted.
-    pub fn note_unless_deleted(&mut self, outcome: &ObjectOutcome) {
-        if matches!(outcome.action, Action::Skipped | Action::Failed) {
-            self.0.add(&outcome.subject.key());
-        }
-    }
-
-    /// Returns whether this object was to be deleted and was not.
-    pub fn contains(&self, live: &Live) -> bool {
-        self.0.contains(&live.key)
-    }
-
-    /// Returns whether this object is kept: it was not deleted itself, or an object in it was not.
-    pub fn contains_object_or_content(&self, live: &Live) -> bool {
-        self.contains(live) || self.kept_object_in(live).is_some()
-    }
-
-    /// Returns a kept object that would be lost with this namespace or CRD.
-    pub fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
-        self.0.kept_object_in(container)
-    }
-
-    /// Returns the outcome of a namespace or CRD that is kept because a kept object would be lost with it; `None` if
-    /// there is no such object.
-    pub fn outcome_if_container_holds_kept(&self, container: &Live) -> Option<ObjectOutcome> {
-        let reason = ReasonToKeep::HoldsKept {
-            kept: self.kept_object_in(container)?.clone(),
-        };
-        let subject = Subject::from_live(container);
-        Some(ObjectOutcome::new_with_reason(
-            subject,
-            Action::Skipped,
-            reason.to_string(),
-        ))
-    }
-}
-
 impl DeleteContext<'_> {
     /// Deletes the object as it was read. If it has changed since, it is judged again, at most [`JUDGEMENTS`] times.
     pub async fn delete(&self, live: &Live) -> MemberReply {
@@ -157,24 +109,28 @@ impl DeleteContext<'_> {
             // The answer is about another object, so it does not say whether this one was deleted.
             Ok(_) => EarlierAttempts::MayHaveSucceeded,
         };
-        let reread = match self.reread(current).await {
-            Ok(Some(reread)) => reread,
-            Ok(None) => return self.gone_already(subject),
+        // The whole object is read: metadata alone does not show which kind a CRD defines, or whether a `StatefulSet`
+        // deletes its `PersistentVolumeClaims`.
+        let object = match read::read_object(self.server, &current.resource, &current.key).await {
+            Ok(object) => object.unwrap_or_default(),
             Err(error) => return DeleteAttempt::failed(subject, &error),
+        };
+        let Some(live) = Live::from_object(&object, &current.resource) else {
+            return self.gone_already(subject);
         };
         // An earlier attempt may have deleted the object, although its answer was lost. Finalizers then hold the
         // object, and the delete itself has changed its resourceVersion.
-        let is_terminating = reread.live.presence == Presence::Terminating && reread.live.uid == planned.uid;
+        let is_terminating = live.presence == Presence::Terminating && live.uid == planned.uid;
         if is_terminating && earlier_attempts.may_have_succeeded() {
             return DeleteAttempt::ended(ObjectOutcome::new(subject, self.done));
         }
-        if !reread.is_admitted {
+        if !self.preconditions.admits(&current.key, &object) {
             return DeleteAttempt::ended(ObjectOutcome::from_error(
                 subject,
                 format!("{CANNOT_BE_DELETED}it changed since the plan"),
             ));
         }
-        DeleteAttempt::Changed(Box::new(reread.live))
+        DeleteAttempt::Changed(Box::new(live))
     }
 
     /// Returns the end of an attempt for an object that another client has deleted.
@@ -185,62 +141,44 @@ impl DeleteContext<'_> {
     /// Judges an object. `planned` is the object as the plan read it, `current` as it is now. Returns its outcome if it
     /// is kept; `None` if it is to be deleted.
     fn outcome_if_kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
-        let subject = Subject::from_live(planned);
         if self.purpose != DeletePurpose::Removal {
             let obstacle = self.judge.obstacle_to_recreation(current);
             let is_replaced = current.uid != planned.uid;
             let replaced = is_replaced.then(|| "it was replaced during the run".to_owned());
             let reason = obstacle.map(|obstacle| obstacle.to_string()).or(replaced)?;
-            return Some(ObjectOutcome::new_with_reason(subject, Action::Skipped, reason));
+            return Some(skipped_outcome(planned, reason));
         }
         match self.judge.judge(current) {
             Judgement::Prune if current.uid == planned.uid => None,
-            Judgement::Prune | Judgement::Ignore => Some(ObjectOutcome::new_with_reason(
-                subject,
-                Action::Skipped,
+            Judgement::Prune | Judgement::Ignore => Some(skipped_outcome(
+                planned,
                 "it changed during the run and is no longer in this set",
             )),
-            Judgement::Skip(reason) => Some(ObjectOutcome::new_with_reason(
-                subject,
-                Action::Skipped,
-                reason.to_string(),
-            )),
+            Judgement::Skip(reason) => Some(skipped_outcome(planned, reason.to_string())),
             // The run was to remove the owner references of these dependents before this delete, and could not.
             Judgement::Refuse(Refusal::OwnsDependents {
                 dependents,
                 keep_annotations,
                 ..
             }) => Some(ObjectOutcome::from_error(
-                subject,
+                Subject::from_live(planned),
                 format!(
                     "not deleted: the garbage collector would then delete {}",
                     list_with_keep_annotations(&dependents, &keep_annotations)
                 ),
             )),
             Judgement::Refuse(refusal) => Some(ObjectOutcome::from_error(
-                subject,
+                Subject::from_live(planned),
                 format!("kept, because it changed since the plan: {refusal}"),
             )),
         }
-    }
-
-    /// Reads a changed object again; `None` if it is gone. The whole object is read: metadata alone does not show which
-    /// kind a CRD defines, or whether a `StatefulSet` deletes its `PersistentVolumeClaims`.
-    async fn reread(&self, live: &Live) -> Result<Option<Reread>, ApiError> {
-        let object = read::read_object(self.server, &live.resource, &live.key).await?;
-        Ok(object.and_then(|object| {
-            Some(Reread {
-                live: Live::from_object(&object, &live.resource)?,
-                is_admitted: self.preconditions.admits(&live.key, &object),
-            })
-        }))
     }
 }
 
 /// Returns what remains of an object after its DELETE. The server answers with a `Status` if the object is gone, else
 /// with the object. Finalizers of a CRD (`live.defines`) do not count: the server itself adds one to every CRD that is
 /// deleted, and removes it a moment later.
-fn read_state_after_delete(reply: &Reply, live: &Live) -> StateAfterDelete {
+pub fn read_state_after_delete(reply: &Reply, live: &Live) -> StateAfterDelete {
     let answer = reply.json_or_null();
     let finalizers = answer["metadata"]["finalizers"].as_array();
     if answer["kind"] == "Status" {
@@ -252,10 +190,20 @@ fn read_state_after_delete(reply: &Reply, live: &Live) -> StateAfterDelete {
     }
 }
 
-/// Returns the outcome of an object that the run does not write: `Skipped`, without a reason.
-pub fn skipped_outcome_without_reason(live: &Live) -> ObjectOutcome {
-    let subject = Subject::from_live(live);
-    ObjectOutcome::new(subject, Action::Skipped)
+/// Returns the outcome of an object that the run does not write, with the reason, which may be empty.
+pub fn skipped_outcome(live: &Live, reason: impl Into<String>) -> ObjectOutcome {
+    ObjectOutcome::new_with_reason(Subject::from_live(live), Action::Skipped, reason)
+}
+
+/// Returns the outcome of a namespace or CRD that is kept because one of the `kept_objects` would be lost with it; `None`
+/// if none would.
+pub fn outcome_if_container_holds_kept(
+    kept_objects: &KeptObjects,
+    container: &Live,
+) -> Option<ObjectOutcome> {
+    let kept = kept_objects.kept_object_in(container)?.clone();
+    let reason = ReasonToKeep::HoldsKept { kept };
+    Some(skipped_outcome(container, reason.to_string()))
 }
 
 /// Returns the request that deletes exactly the object that was read, not another one with its name.
@@ -311,11 +259,4 @@ impl DeleteAttempt {
             ..failed_reply(subject, message)
         }))
     }
-}
-
-/// An object that changed since it was read.
-struct Reread {
-    live: Live,
-    /// `true` if the preconditions of the plan allow its deletion.
-    is_admitted: bool,
 }

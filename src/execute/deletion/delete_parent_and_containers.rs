@@ -80,7 +80,6 @@ impl Execution<'_> {
         let release = ParentRelease {
             aim: ParentAim::Delete,
             joined: None,
-            writing: self.parent_writing(),
             listed: self.record_of_everything_listed(),
             known,
             kept_objects,
@@ -122,7 +121,7 @@ impl Execution<'_> {
                 // Containers in `kept_objects` have an outcome already.
                 for live in self
                     .parent_containers_to_delete()
-                    .filter(|live| !kept_objects.contains(live))
+                    .filter(|live| !kept_objects.contains(&live.key))
                 {
                     sink(outcome_event(
                         live,
@@ -192,7 +191,7 @@ impl Execution<'_> {
         // gave the user the permission to list them.
         for container in self
             .parent_containers_to_delete()
-            .filter(|live| !members.kept_objects.contains(live))
+            .filter(|live| !members.kept_objects.contains(&live.key))
         {
             if container.key.group_kind.is_namespace() {
                 remaining.places.namespaces.remove(&container.key.name);
@@ -217,10 +216,7 @@ impl Execution<'_> {
         deleted: &BTreeSet<String>,
     ) -> RemainingLister<'a> {
         RemainingLister {
-            server: self.server,
-            set: self.set,
-            interrupt: self.interrupt,
-            concurrency: self.writing.concurrency,
+            parent: self.parent_writing(),
             appliers: &self.policy.appliers,
             places: self.state.places.clone(),
             accept: WHOLE_OBJECTS,
@@ -294,7 +290,7 @@ impl Execution<'_> {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
-            members.kept_objects.note_unless_deleted(&outcome);
+            members.note_kept_unless_deleted(&outcome);
             sink(Event::Object(outcome));
         }
         ending
@@ -307,12 +303,11 @@ impl Execution<'_> {
         let kept_objects = &members.kept_objects;
         let deletes = self.plan.prune_waves().map(|wave| {
             wave.iter()
-                .filter(|live| self.is_parent_container(live) && !kept_objects.contains(live))
+                .filter(|live| self.is_parent_container(live) && !kept_objects.contains(&live.key))
                 .collect()
         });
         let waves = Waves {
             deletes: deletes.collect(),
-            owners: BTreeSet::new(),
             action: Action::Deleted,
             parent: None,
             desired_uids: HashSet::new(),
@@ -328,7 +323,7 @@ impl Execution<'_> {
         let kept_objects = &members.kept_objects;
         let mut kept = self
             .parent_containers_to_delete()
-            .filter(|live| kept_objects.contains(live))
+            .filter(|live| kept_objects.contains(&live.key))
             .peekable();
         let is_done = !is_stopped && members.failed == failed_before && kept.peek().is_none();
         for live in kept {

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Sink};
-use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::judge_again::NotJudged;
 use crate::model::identity::ObjectKey;
-use crate::plan::{Dependents, Judge, Plan};
+use crate::plan::{Dependents, Judge, KeptObjects, Plan};
 
 /// Outcome of the objects that were to be deleted.
 #[derive(Debug, Clone, Default)]
@@ -15,8 +14,8 @@ pub struct DeleteResults {
     /// The number of objects that are kept, because they changed since the plan was made. If there are any, the record
     /// is not narrowed.
     pub kept: usize,
-    /// The objects that were not deleted, for either reason.
-    pub kept_objects: ObjectsKeptInsteadOfDeleted,
+    /// The objects that were to be deleted and failed or are kept.
+    pub kept_objects: KeptObjects,
     /// UIDs of the objects that were deleted.
     pub uids: BTreeSet<String>,
     /// The objects from which the run has removed owner references.
@@ -51,7 +50,14 @@ impl DeleteResults {
     /// Notes in the judge that the objects of the plan whose delete failed, or that were kept, do not count as deleted.
     pub(super) fn note_not_deleted(&self, plan: &Plan, judge: &mut Judge<'_>) {
         let planned = plan.all_prunes();
-        judge.note_not_deleted(planned.filter(|live| self.kept_objects.contains(live)));
+        judge.note_not_deleted(planned.filter(|live| self.kept_objects.contains(&live.key)));
+    }
+
+    /// Adds the object of this outcome to the kept ones, unless it was deleted.
+    pub(super) fn note_kept_unless_deleted(&mut self, outcome: &ObjectOutcome) {
+        if matches!(outcome.action, Action::Skipped | Action::Failed) {
+            self.kept_objects.add(&outcome.subject.key());
+        }
     }
 
     /// Counts and reports the outcome of an object that was to be deleted with this `action`.
@@ -61,7 +67,7 @@ impl DeleteResults {
         if outcome.action == action {
             self.uids.extend(outcome.subject.uid.clone());
         }
-        self.kept_objects.note_unless_deleted(&outcome);
+        self.note_kept_unless_deleted(&outcome);
         sink(Event::Object(outcome));
     }
 }

@@ -13,15 +13,15 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 
 use crate::cluster::apiserver::UnreachableWebhook;
-use crate::event::{Action, Event, ObjectOutcome, Sink, Subject};
+use crate::event::{Action, Event, ObjectOutcome, Sink};
 use crate::execute::Execution;
-use crate::execute::deletion::delete::skipped_outcome_without_reason;
+use crate::execute::deletion::delete::{outcome_if_container_holds_kept, skipped_outcome};
 use crate::execute::deletion::delete_results::{DeleteResults, Stopped};
 use crate::execute::deletion::judge_again::{Elapsed, NotJudged};
 use crate::execute::freshness::Freshness;
 use crate::execute::members::reply::{MemberReply, reply_from_outcome};
 use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
-use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
+use crate::execute::schedule::{ActionEnd, Lane, Skipped};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -31,9 +31,6 @@ use crate::wait::{Lookup, Target};
 /// Objects to delete, wave by wave.
 pub struct Waves<'l> {
     pub deletes: Vec<Vec<&'l Live>>,
-    /// Objects to delete. Kept objects that name one of them as their owner lose that owner reference before the first
-    /// delete.
-    pub owners: BTreeSet<&'l ObjectKey>,
     /// The action reported for a deleted object.
     pub action: Action,
     /// The resource of the parent; `None` if the set has none any more, and so no record by which its members can be
@@ -44,21 +41,17 @@ pub struct Waves<'l> {
 }
 
 impl Execution<'_> {
-    /// Judges the deletes again, removes the owner references because of which the garbage collector would delete kept
-    /// objects, and deletes the waves. `on_detached` is called once, with the objects that have lost owner references;
-    /// with `None` if nothing is deleted.
-    pub(super) async fn remove_owner_references_and_delete(
+    /// Judges the deletes again, and removes the owner references to `owners` because of which the garbage collector would
+    /// delete kept objects: the results name the objects that have lost owner references. Returns the judge of the
+    /// deletes.
+    pub(super) async fn judge_and_remove_owner_references(
         &self,
         waves: &Waves<'_>,
+        owners: &BTreeSet<&ObjectKey>,
         deleted: &mut DeleteResults,
         driver: &mut Driver<'_>,
-        on_detached: impl FnOnce(Option<&BTreeSet<ObjectKey>>, &mut Sink<'_>),
         sink: &mut Sink<'_>,
-    ) -> Result<(), Stopped> {
-        if self.plan.count_prunes() == 0 {
-            on_detached(Some(&BTreeSet::new()), sink);
-            return Ok(());
-        }
+    ) -> Result<Judge<'_>, Stopped> {
         let elapsed = if driver.freshness.is_current() {
             Elapsed::Short
         } else {
@@ -68,21 +61,18 @@ impl Execution<'_> {
         let judged = match driver.freshness.reread(judging).await {
             Ok(judged) => judged,
             Err(not_judged) => {
-                on_detached(None, sink);
                 let objects = waves.deletes.iter().map(Vec::len).sum();
                 return Err(deleted.fail_remaining(&not_judged, objects, waves.action, sink));
             }
         };
         let mut judge = self.judge_of_deletes(&judged, waves.desired_uids.clone());
-        let detachments = self.needed_detachments(&judged.dependents, &waves.owners);
+        let detachments = self.needed_detachments(&judged.dependents, owners);
         let detached = self
             .carry_out_allowed_detachments(&detachments, &mut judge, driver, sink)
             .await;
-        on_detached(Some(&detached), sink);
         deleted.attached = judged.dependents.without(&detached);
         deleted.detached.extend(detached);
-        self.delete_waves_as_judged(waves, judge, deleted, driver, sink)
-            .await
+        Ok(judge)
     }
 
     /// Deletes the objects of the waves, except for those that `judge` keeps.
@@ -150,10 +140,8 @@ enum DeleteAnswer {
     AppliedUnderOtherGroup,
     /// The object was not deleted: the delete could not be judged again, or the user has stopped the run meanwhile.
     NotSent,
-    /// The contents of the containers were listed.
-    Listed,
-    /// The object is gone.
-    Gone,
+    /// The contents of the containers were listed, or the object is gone.
+    Done,
     /// The object is not gone yet, or it is kept.
     NotGone,
 }
@@ -184,7 +172,7 @@ impl<'r> Work for Deletes<'r, '_> {
                 self.judge_again_if_outdated().await;
                 self.listed_containers.borrow_mut().extend(containers);
                 self.note_containers_that_gained_objects(containers).await;
-                DeleteAnswer::Listed
+                DeleteAnswer::Done
             }
             DeleteAction::AwaitGone(_) => unreachable!("`wait_together` carries out these waits"),
         }
@@ -200,7 +188,7 @@ impl<'r> Work for Deletes<'r, '_> {
     fn answer_known_without_waiting(&self, action: &DeleteAction<'r>) -> Option<DeleteAnswer> {
         match action {
             // An object that was kept will not be gone.
-            DeleteAction::AwaitGone(live) if self.deleted.borrow().kept_objects.contains(live) => {
+            DeleteAction::AwaitGone(live) if self.deleted.borrow().kept_objects.contains(&live.key) => {
                 Some(DeleteAnswer::NotGone)
             }
             _ => None,
@@ -228,17 +216,11 @@ impl<'r> Work for Deletes<'r, '_> {
                 ActionEnd::Failed
             }
             (DeleteAction::Delete(live), DeleteAnswer::AppliedUnderOtherGroup) => {
-                let outcome = ObjectOutcome {
-                    reason: "applied under another API group".to_owned(),
-                    ..skipped_outcome_without_reason(live)
-                };
+                let outcome = skipped_outcome(live, "applied under another API group");
                 // The object is not counted as kept: the record covers it under its other API group, so the record may
                 // be narrowed. It is noted as kept, so that its namespace or CRD is not deleted.
                 self.without_outcome.update(|count| count - 1);
-                self.deleted
-                    .borrow_mut()
-                    .kept_objects
-                    .note_unless_deleted(&outcome);
+                self.deleted.borrow_mut().note_kept_unless_deleted(&outcome);
                 sink(Event::Object(outcome));
                 ActionEnd::Failed
             }
@@ -248,28 +230,18 @@ impl<'r> Work for Deletes<'r, '_> {
         }
     }
 
-    fn report_skipped(
-        &self,
-        skipped: &[Skipped],
-        graph: &Graph<DeleteAction<'r>>,
-        _: &Schedule,
-        sink: &mut Sink<'_>,
-    ) {
-        for Skipped { action, because } in skipped {
+    fn report_skipped(&self, skipped: &[Skipped], graph: &Graph<DeleteAction<'r>>, sink: &mut Sink<'_>) {
+        for Skipped { action, because, .. } in skipped {
             let Some(DeleteAction::Delete(live)) = graph.action(*action) else {
                 continue;
             };
             let Some(DeleteAction::AwaitGone(dependent)) = graph.action(*because) else {
                 continue;
             };
-            let is_kept = self.deleted.borrow().kept_objects.contains(dependent);
+            let is_kept = self.deleted.borrow().kept_objects.contains(&dependent.key);
             let state = if is_kept { "is kept" } else { "is not gone yet" };
-            let subject = Subject::from_live(live);
             let reason = format!("{} depends on it, and {state}", dependent.key);
-            self.report(
-                ObjectOutcome::new_with_reason(subject, Action::Skipped, reason),
-                sink,
-            );
+            self.report(skipped_outcome(live, reason), sink);
             if !is_kept {
                 // The wait for the dependent has timed out, so the skipped object counts as failed, not as kept.
                 let mut deleted = self.deleted.borrow_mut();
@@ -300,11 +272,7 @@ impl Deletes<'_, '_> {
         if judge.is_desired(live) {
             return DeleteAnswer::AppliedUnderOtherGroup;
         }
-        let holds_kept = self
-            .deleted
-            .borrow()
-            .kept_objects
-            .outcome_if_container_holds_kept(live);
+        let holds_kept = outcome_if_container_holds_kept(&self.deleted.borrow().kept_objects, live);
         let kept = holds_kept.or_else(|| self.containers_to_keep.borrow().get(&live.uid).cloned());
         if let Some(outcome) = kept {
             return DeleteAnswer::Deleted(Box::new(reply_from_outcome(outcome)));
@@ -403,7 +371,7 @@ impl Deletes<'_, '_> {
         for (id, live) in awaited {
             let is_gone = !not_gone.contains(&live.key);
             let answer = if is_gone {
-                DeleteAnswer::Gone
+                DeleteAnswer::Done
             } else {
                 DeleteAnswer::NotGone
             };

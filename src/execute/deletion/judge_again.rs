@@ -44,7 +44,7 @@ impl Execution<'_> {
             contents: self.contents_when_planned(),
             members: &observed.members,
             deleted: &deleted.uids,
-            not_deleted: deleted.kept_objects.keys(),
+            not_deleted: &deleted.kept_objects,
         };
         // What the objects to prune are needed for may be gone.
         if elapsed == Elapsed::Long

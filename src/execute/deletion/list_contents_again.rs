@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use crate::cluster::discovery::{self, DiscoveryError};
-use crate::event::{Action, ObjectOutcome, Subject};
-use crate::execute::deletion::delete::DeleteContext;
+use crate::event::{ObjectOutcome, Subject};
+use crate::execute::deletion::delete::{DeleteContext, skipped_outcome};
 use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -47,11 +47,7 @@ impl DeleteContext<'_> {
                 ReasonToKeep::FilledSincePlan { lost, .. } if lost.is_empty() => {
                     failed(live, reason.to_string())
                 }
-                _ => ObjectOutcome::new_with_reason(
-                    Subject::from_live(live),
-                    Action::Skipped,
-                    reason.to_string(),
-                ),
+                _ => skipped_outcome(live, reason.to_string()),
             })
         });
         kept.collect()

@@ -161,18 +161,18 @@ impl Execution<'_> {
             total: waves.iter().map(Vec::len).sum(),
         });
         let RunState { applied, driver, .. } = run_state;
+        let owners = waves.iter().flatten().map(|live| &live.key).collect();
         let waves = Waves {
             deletes: waves.iter().map(|wave| wave.iter().collect()).collect(),
-            owners: waves.iter().flatten().map(|live| &live.key).collect(),
             action: Action::Pruned,
             parent: Some(self.parent_resource),
             desired_uids: applied.uids.clone(),
         };
-        let on_detached = |detached: Option<&_>, sink: &mut Sink<'_>| match detached {
-            Some(detached) => applied.report_detached(detached, sink),
-            None => applied.report_held(sink),
-        };
-        self.remove_owner_references_and_delete(&waves, pruned, driver, on_detached, sink)
+        let judge = self
+            .judge_and_remove_owner_references(&waves, &owners, pruned, driver, sink)
+            .await?;
+        applied.report_detached(&pruned.detached, sink);
+        self.delete_waves_as_judged(&waves, judge, pruned, driver, sink)
             .await
     }
 }

@@ -5,10 +5,9 @@
 //! object that has changed by then is read again. A run that ends before it prunes the owners leaves the other objects
 //! without owner references. That does no harm: the next run would remove these references, too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
-use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -33,7 +32,7 @@ const ATTEMPTS: usize = 20;
 pub const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
 
 /// Warns of the objects that the garbage collector keeps because of these detachments.
-pub fn warn_of_detached_objects<'d>(
+fn warn_of_detached_objects<'d>(
     detachments: impl Iterator<Item = &'d Detachment>,
     judge: &Judge<'_>,
     dry_run: DryRun,
@@ -58,6 +57,14 @@ pub fn warn_of_detached_objects<'d>(
 }
 
 impl Execution<'_> {
+    /// Warns of the objects that the garbage collector would keep because of the detachments of the plan.
+    pub fn warn_of_predicted_detachments(&self, sink: &mut Sink<'_>) {
+        let judge = self.judge_of_deletes(self.plan, HashSet::new());
+        let detachments = self.plan.dependents.detachments.iter();
+        let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
+        warn_of_detached_objects(allowed, &judge, self.writing.dry_run, sink);
+    }
+
     /// Returns the detachments that are needed to delete these owners. A saved plan allows only the detachments that it
     /// names.
     pub(super) fn needed_detachments(
@@ -173,8 +180,7 @@ impl Execution<'_> {
     fn patch_request(&self, dependent: &Dependent, operations: &Value) -> ApiRequest {
         let path = dependent.resource.path_of(&dependent.key);
         let parameters = [("fieldManager", self.writing.field_manager.as_str())];
-        let body = Bytes::from(operations.to_string());
-        ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body)
+        ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, operations.to_string())
     }
 }
 

@@ -10,10 +10,9 @@ use crate::compare::ownership::{
 };
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Sink};
 use crate::execute::Execution;
-use crate::execute::deletion::delete::skipped_outcome_without_reason;
-use crate::execute::deletion::delete_results::DeleteResults;
+use crate::execute::deletion::delete::skipped_outcome;
+use crate::execute::deletion::delete_results::{DeleteResults, Stopped};
 use crate::execute::deletion::deletes::Waves;
-use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
 use crate::execute::dry_run::Prediction;
 use crate::execute::parent_record::RunOnParent;
 use crate::execute::parent_record::begin::KnownParent;
@@ -22,15 +21,6 @@ use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
 use crate::model::text::counted;
 use crate::plan::{ReasonToKeep, holds_parent_of};
-
-/// Outcome of deleting the members.
-#[derive(Debug)]
-pub struct MembersDeleted {
-    /// `Done` if the run may continue with the parent.
-    pub ending: Ending,
-    /// The results of the deletes.
-    pub deleted: DeleteResults,
-}
 
 /// Returns the field managers that write a set's record on its parent. Content of any other field manager makes the
 /// parent an object with another use.
@@ -83,6 +73,10 @@ impl<'a> Execution<'a> {
 impl Execution<'_> {
     /// Deletes the members, one wave after the other, except the parent's containers.
     ///
+    /// # Errors
+    ///
+    /// How the run ends, if it may not continue with the parent.
+    ///
     /// # Panics
     ///
     /// If the plan has refusals.
@@ -90,14 +84,17 @@ impl Execution<'_> {
         &self,
         run: &mut RunOnParent<'_>,
         sink: &mut Sink<'_>,
-    ) -> MembersDeleted {
+    ) -> Result<DeleteResults, Ending> {
         run.count_changes_while_renewing(sink, async |sink| {
             self.delete_members_except_parent_containers(sink).await
         })
         .await
     }
 
-    async fn delete_members_except_parent_containers(&self, sink: &mut Sink<'_>) -> MembersDeleted {
+    async fn delete_members_except_parent_containers(
+        &self,
+        sink: &mut Sink<'_>,
+    ) -> Result<DeleteResults, Ending> {
         let plan = self.plan;
         assert!(
             plan.refusals.is_empty(),
@@ -113,21 +110,36 @@ impl Execution<'_> {
                         .collect()
                 })
                 .collect(),
-            owners: plan.all_prunes().map(|live| &live.key).collect(),
             action: Action::Deleted,
             parent: self.parent().map(|_| self.parent_resource),
             desired_uids: HashSet::new(),
         };
         let mut deleted = DeleteResults::default();
-        let mut driver = self.driver();
-        let deleting = self
-            .remove_owner_references_and_delete(&waves, &mut deleted, &mut driver, |_, _| {}, sink)
-            .await;
-        let ending = match self.end_with_failed_deletes(deleted.failed, sink) {
-            Ending::Done if deleting.is_err() => Ending::Incomplete,
-            ending => ending,
+        let deleting = if plan.count_prunes() == 0 {
+            Ok(())
+        } else {
+            self.delete_waves(&waves, &mut deleted, sink).await
         };
-        MembersDeleted { ending, deleted }
+        match self.end_with_failed_deletes(deleted.failed, sink) {
+            Ending::Done if deleting.is_err() => Err(Ending::Incomplete),
+            Ending::Done => Ok(deleted),
+            ending => Err(ending),
+        }
+    }
+
+    async fn delete_waves(
+        &self,
+        waves: &Waves<'_>,
+        deleted: &mut DeleteResults,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Stopped> {
+        let mut driver = self.driver();
+        let owners = self.plan.all_prunes().map(|live| &live.key).collect();
+        let judge = self
+            .judge_and_remove_owner_references(waves, &owners, deleted, &mut driver, sink)
+            .await?;
+        self.delete_waves_as_judged(waves, judge, deleted, &mut driver, sink)
+            .await
     }
 
     /// Reports what the deletion would do, by server dry runs if the user requests them.
@@ -139,10 +151,7 @@ impl Execution<'_> {
             .all_prunes()
             .filter(|live| !self.is_parent_container(live));
         let ending = self.report_predicted_deletions(members, sink).await;
-        let judge = self.judge_of_deletes(self.plan, HashSet::new());
-        let detachments = self.plan.dependents.detachments.iter();
-        let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
-        warn_of_detached_objects(allowed, &judge, self.writing.dry_run, sink);
+        self.warn_of_predicted_detachments(sink);
         match ending {
             Ending::Done => self.report_predicted_parent_and_containers(sink).await,
             ending => ending,
@@ -218,22 +227,10 @@ impl Execution<'_> {
 
     /// Returns the outcome that each member and the parent have if the run ends before it deletes them.
     fn deletion_outcomes_if_ended_early(&self) -> Vec<ObjectOutcome> {
-        let skipped = self.plan.skips.iter().map(|skip| ObjectOutcome {
-            reason: skip.reason.to_string(),
-            ..skipped_outcome_without_reason(&skip.live)
-        });
-        let (parent_containers, members): (Vec<&Live>, Vec<&Live>) = self
-            .plan
-            .all_prunes()
-            .partition(|live| self.is_parent_container(live));
-        let parent = self
-            .state
-            .parent
-            .iter()
-            .map(|parent| skipped_outcome_without_reason(&parent.live));
-        let deleted = members.into_iter().map(skipped_outcome_without_reason);
-        let deleted_last = parent_containers.into_iter().map(skipped_outcome_without_reason);
-        skipped.chain(deleted).chain(parent).chain(deleted_last).collect()
+        let parent = self.state.parent.iter();
+        let mut outcomes = self.outcomes_if_ended_early();
+        outcomes.extend(parent.map(|parent| skipped_outcome(&parent.live, "")));
+        outcomes
     }
 
     /// Returns the members that have to be gone before the parent is deleted: those that this run deletes, and those

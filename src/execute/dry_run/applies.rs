@@ -7,7 +7,7 @@ use super::from_live::PredictedDefinitions;
 use crate::event::{Event, NotDone, ObjectOutcome, Sink};
 use crate::execute::Execution;
 use crate::execute::schedule::drive::Work;
-use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
+use crate::execute::schedule::{ActionEnd, Lane, Skipped};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::plan::{Apply, ApplyAction, Graph};
@@ -66,24 +66,16 @@ where
         end
     }
 
-    fn report_skipped(
-        &self,
-        skipped: &[Skipped],
-        graph: &Graph<ApplyAction<'r>>,
-        schedule: &Schedule,
-        sink: &mut Sink<'_>,
-    ) {
+    fn report_skipped(&self, skipped: &[Skipped], graph: &Graph<ApplyAction<'r>>, sink: &mut Sink<'_>) {
         let mut skipped = skipped.to_vec();
         skipped.retain(|skipped| match graph.action(skipped.action) {
             Some(ApplyAction::Apply(apply)) => !self.leaves_out(apply),
             _ => false,
         });
-        for group in self.execution.group_skipped_applies(&skipped, graph, schedule) {
-            group
-                .error
-                .into_iter()
-                .map(Event::general_failure)
-                .for_each(&mut *sink);
+        for group in self.execution.group_skipped_applies(&skipped, graph) {
+            if let Some(error) = group.error {
+                sink(Event::general_failure(error));
+            }
             for apply in group.applies {
                 self.predict_skipped(apply, &group.reason, sink);
             }

@@ -7,7 +7,7 @@ use super::answer::is_denial_by_admission;
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome, Sink, Subject};
 use crate::execute::Execution;
-use crate::execute::deletion::delete::{CANNOT_BE_DELETED, delete_request};
+use crate::execute::deletion::delete::{CANNOT_BE_DELETED, delete_request, skipped_outcome};
 use crate::execute::deletion::prune::NOT_PRUNED_AFTER_FAILURE;
 use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
 use crate::execute::reread::GONE_ALREADY;
@@ -98,11 +98,7 @@ impl Execution<'_> {
                         .kind
                         .to_object_message()
                         .with_words_before_text_and_group(CANNOT_BE_DELETED);
-                    return Prediction {
-                        predicted: found.clone(),
-                        live: found,
-                        ..Prediction::failed(Subject::from_live(live), error)
-                    };
+                    return Prediction::failed_unchanged(Subject::from_live(live), error, found);
                 }
                 Prediction {
                     live: found,
@@ -129,10 +125,5 @@ impl Execution<'_> {
 
 /// Predicts an object that a run does not prune, because something else fails.
 pub(super) fn predict_not_pruned(live: &Live) -> Prediction {
-    let outcome = ObjectOutcome::new_with_reason(
-        Subject::from_live(live),
-        Action::Skipped,
-        NOT_PRUNED_AFTER_FAILURE,
-    );
-    Prediction::from_outcome(outcome)
+    Prediction::from_outcome(skipped_outcome(live, NOT_PRUNED_AFTER_FAILURE))
 }

@@ -108,10 +108,8 @@ impl Execution<'_> {
             let error = self.leave_out_taken_fields_unless_alone(error, live_membership);
             let message = explain_conflict(&error, object, &live);
             return Prediction {
-                predicted: Some(live.clone()),
-                live: Some(live),
                 warnings,
-                ..Prediction::failed(subject, message)
+                ..Prediction::failed_unchanged(subject, message, Some(live))
             };
         }
         let is_unchanged = predicted.doubt.is_none()

@@ -180,11 +180,7 @@ impl Execution<'_> {
 
     async fn predict_apply(&self, apply: &Apply, definitions: &PredictedDefinitions) -> Prediction {
         let object = &self.desired.members[apply.index];
-        let subject = Subject::new(
-            &object.key,
-            &object.resource,
-            apply.live_membership.uid_of_member(),
-        );
+        let subject = self.subject_of(apply);
         let mut prediction = match (&apply.live_membership, self.writing.dry_run) {
             (LiveMembership::Terminating, _) if !self.waits_to_recreate_terminating(object) => {
                 Prediction::failed(subject, self.terminating_error(object))
@@ -298,11 +294,7 @@ impl Execution<'_> {
             .as_ref()
             .and_then(|predicted| find_failure_in_predicted_object(object, predicted));
         if let Some(error) = error {
-            return Prediction {
-                predicted: live.clone(),
-                live,
-                ..Prediction::failed(subject, error)
-            };
+            return Prediction::failed_unchanged(subject, error, live);
         }
         let mut outcome = ObjectOutcome::new(subject, action);
         if let (Some(live), Some(predicted)) = (&live, &predicted) {
@@ -332,12 +324,9 @@ impl Execution<'_> {
                 Err(with_reason) => message = with_reason,
             }
         }
-        let mut prediction = Prediction::from_error(subject, error);
-        prediction.outcome.error = Some(message.into());
         Prediction {
-            predicted: live.clone(),
-            live,
-            ..prediction
+            unanswered: is_inconclusive(error).then_some(ErrorKind::Cluster),
+            ..Prediction::failed_unchanged(subject, message, live)
         }
     }
 
@@ -391,6 +380,15 @@ impl Prediction {
     /// Creates the prediction that an object would fail.
     fn failed(subject: Subject, error: impl Into<Message>) -> Self {
         Self::from_outcome(ObjectOutcome::from_error(subject, error))
+    }
+
+    /// Creates the prediction that an object would fail, and stay as it is.
+    fn failed_unchanged(subject: Subject, error: impl Into<Message>, live: Option<Value>) -> Self {
+        Self {
+            predicted: live.clone(),
+            live,
+            ..Self::failed(subject, error)
+        }
     }
 
     /// Creates the prediction for an object whose read or dry run failed.

@@ -1,6 +1,5 @@
 //! Sends dry runs to the server.
 
-use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
@@ -161,12 +160,9 @@ impl Execution<'_> {
     pub fn migration_from_former_owners(&self, live_membership: &LiveMembership) -> OwnershipMigration<'_> {
         OwnershipMigration {
             manager: &self.writing.field_manager,
-            tool: match live_membership {
-                LiveMembership::Member { .. } => self.writing.former_manager.as_deref(),
-                LiveMembership::NotAMember
-                | LiveMembership::OfAnotherSet { .. }
-                | LiveMembership::Terminating => None,
-            },
+            tool: live_membership
+                .uid_of_member()
+                .and(self.writing.former_manager.as_deref()),
             writers: &[],
             last_applied: LastAppliedTreatment::for_tooling(&self.set.tooling),
         }
@@ -188,8 +184,7 @@ impl Execution<'_> {
         }
         let path = object.resource.path_of(&object.key);
         let parameters = [("dryRun", "All"), ("fieldManager", &*self.writing.field_manager)];
-        let body = Bytes::from(patch.to_string());
-        let request = ApiRequest::patch(&path, &parameters, WHOLE_OBJECTS, Patch::Merge, body);
+        let request = ApiRequest::patch(&path, &parameters, WHOLE_OBJECTS, Patch::Merge, patch.to_string());
         self.server.send(request).await
     }
 }

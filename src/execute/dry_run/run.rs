@@ -1,13 +1,10 @@
 //! Carries out `apply --dry-run`: predicts the run, with its parent, and reports the predictions, without writing.
 
-use std::collections::HashSet;
-
 use super::answer::{is_inconclusive, parse_object};
 use super::{AfterFailure, ParentPrediction, Prediction};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Sink};
 use crate::execute::Execution;
-use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
 use crate::execute::members::message_of_rejected_manifest;
 use crate::model::write_settings::DryRun;
 use crate::plan::is_not_yet_served;
@@ -46,10 +43,7 @@ impl Execution<'_> {
             .await;
         self.warn_if_pruning_is_disabled(sink);
         if ending != Ending::Incomplete {
-            let judge = self.judge_of_deletes(self.plan, HashSet::new());
-            let detachments = self.plan.dependents.detachments.iter();
-            let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
-            warn_of_detached_objects(allowed, &judge, self.writing.dry_run, sink);
+            self.warn_of_predicted_detachments(sink);
         }
         ending
     }

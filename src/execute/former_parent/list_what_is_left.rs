@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::cluster::apiserver::ApiServer;
-use crate::event::{Ending, Event, Interrupt, Sink};
+use crate::event::{Ending, Event, Sink};
+use crate::execute::ParentWriting;
 use crate::execute::polling::{Polling, StopsWith};
 use crate::model::deletion_obstacles::{describe_why_it_still_exists, waiting_note};
 use crate::model::live::{Live, Presence};
@@ -29,12 +29,9 @@ pub enum TerminatingObjects {
 }
 
 /// Context for listing what is left of a set.
-#[derive(Clone)]
 pub struct RemainingLister<'a> {
-    pub server: &'a ApiServer,
-    pub set: &'a Set,
-    pub interrupt: &'a Interrupt,
-    pub concurrency: usize,
+    /// Context for writing the parent of the set.
+    pub parent: ParentWriting<'a>,
     /// Field managers whose part-of labels make an object a member.
     pub appliers: &'a BTreeSet<String>,
     /// The scope of members.
@@ -81,7 +78,7 @@ impl RemainingLister<'_> {
         parent: &ParentDisposition,
         sink: &mut Sink<'_>,
     ) -> Result<RemainingList, RemainingNotListed> {
-        let mut wait = Polling::begin(self.interrupt, StopsWith::Interrupt);
+        let mut wait = Polling::begin(self.parent.interrupt, StopsWith::Interrupt);
         loop {
             let found = self.list(parent).await?;
             let awaited = self.select_awaited(&found.remains);
@@ -109,7 +106,7 @@ impl RemainingLister<'_> {
     }
 
     fn is_not_a_member(&self, live: &Live) -> bool {
-        plan::reason_not_a_member(live, self.set.parent_uid.as_deref(), self.appliers).is_some()
+        plan::reason_not_a_member(live, self.parent.set.parent_uid.as_deref(), self.appliers).is_some()
     }
 
     /// Returns whether the wait for this object has the long limit: it is a terminating namespace or CRD, or the
@@ -123,8 +120,10 @@ impl RemainingLister<'_> {
     }
 
     async fn list(&self, parent: &ParentDisposition) -> Result<RemainingList, RemainingNotListed> {
-        let (places, concurrency) = (&self.places, self.concurrency);
-        let mut found = list_labeled_objects(self.server, self.set, places, concurrency, self.accept)
+        let ParentWriting {
+            server, set, writing, ..
+        } = self.parent;
+        let mut found = list_labeled_objects(server, set, &self.places, writing.concurrency, self.accept)
             .await
             .map_err(|(place, error)| RemainingNotListed { place, error })?;
         found.retain(|live| {
@@ -135,11 +134,11 @@ impl RemainingLister<'_> {
         });
         let (copies, members) = found
             .into_iter()
-            .partition(|live| plan::is_owned_copy(live, self.set, self.appliers));
+            .partition(|live| plan::is_owned_copy(live, set, self.appliers));
         Ok(RemainingList {
             remains: Remains::divide_into_kept_going_and_unwanted(
                 members,
-                self.set,
+                set,
                 self.appliers,
                 &self.deleted,
                 &self.containers_of_kept,

@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Event, ObjectOutcome, Sink, Subject};
 use crate::execute::adopt_move_disband::JoinedSet;
-use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report_parent_and_remains::outcome_event;
 use crate::execute::former_parent::list_what_is_left::{
     RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_members_not_gone,
@@ -30,7 +29,7 @@ use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::ParentObject;
-use crate::plan::{ParentDisposition, ReasonToKeep, Remains, decide_parent_disposition};
+use crate::plan::{KeptObjects, ParentDisposition, ReasonToKeep, Remains, decide_parent_disposition};
 use crate::read::{self, ListError, LiveParent};
 
 /// The aim of a run for the parent of a set that it takes objects out of.
@@ -50,12 +49,10 @@ pub struct ParentRelease<'a> {
     /// The set that the members have joined, if they have joined one. The parent is not deleted if an object of that
     /// set names it as its owner.
     pub joined: Option<&'a JoinedSet<'a>>,
-    /// Context for writing the parent.
-    pub writing: ParentWriting<'a>,
     /// The parent, and the entry of the run.
     pub known: &'a mut KnownParent,
     /// Members that were to be deleted and were not.
-    pub kept_objects: &'a ObjectsKeptInsteadOfDeleted,
+    pub kept_objects: &'a KeptObjects,
     /// The context for listing what is left of the set.
     pub remaining: RemainingLister<'a>,
     /// What the record may hold at most: `remaining` lists all of it.
@@ -78,13 +75,6 @@ pub enum ParentOutcome {
     Kept(Box<KeptParent>),
     /// The user stopped the run before it deleted or kept the parent.
     Untouched,
-}
-
-/// The end of one attempt to write the parent.
-enum Attempt {
-    Ended(ParentOutcome),
-    /// Another client has written the parent first, so nothing was written.
-    Overtaken,
 }
 
 /// The reason why a parent is kept, and what it has to record.
@@ -137,13 +127,13 @@ impl ParentRelease<'_> {
     /// after each wait for a webhook: one that judges the write, or one that converts what is read.
     async fn carry_out_with_retries(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let (notes, uid) = (WaitNotes::default(), self.known.parent.uid.clone());
-        let patience = self.writing.writing.webhook_patience.at_end;
-        let webhooks = StartingWebhooks::new(patience, self.writing.interrupt, &notes);
+        let patience = self.remaining.parent.writing.webhook_patience.at_end;
+        let webhooks = StartingWebhooks::new(patience, self.remaining.parent.interrupt, &notes);
         let (mut conflicts, mut webhook_failures) = (0, 0);
         while conflicts < ATTEMPTS {
             match self.attempt(&uid, sink).await {
-                Ok(Attempt::Ended(outcome)) => return Ok(outcome),
-                Ok(Attempt::Overtaken) => conflicts += 1,
+                Ok(outcome) => return Ok(outcome),
+                Err(ReleaseError::Parent(ParentWriteError::Contended)) => conflicts += 1,
                 Err(error) => {
                     let is_to_be_sent_again = match error.failed_request() {
                         None => false,
@@ -152,7 +142,7 @@ impl ParentRelease<'_> {
                                 webhooks.pause_before_retry(request, webhook_failures),
                                 sink,
                             );
-                            self.writing.work_while_renewing(self.known, pause).await
+                            self.remaining.parent.work_while_renewing(self.known, pause).await
                         }
                     };
                     if !is_to_be_sent_again {
@@ -165,25 +155,26 @@ impl ParentRelease<'_> {
         Err(ReleaseError::Parent(ParentWriteError::Contended))
     }
 
-    /// Reads the parent with this UID and what is left of its set, and writes the parent at most once.
-    async fn attempt(&mut self, uid: &str, sink: &mut Sink<'_>) -> Result<Attempt, ReleaseError> {
+    /// Reads the parent with this UID and what is left of its set, and writes the parent at most once. If another client
+    /// has written the parent first, nothing is written, and the error is `Contended`.
+    async fn attempt(&mut self, uid: &str, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let ParentWriting {
             server,
             set,
             resource,
             ..
-        } = self.writing;
+        } = self.remaining.parent;
         let Some(parent) = read::read_live_parent(server, resource, &set.parent).await? else {
-            return Err(self.forget_lost_parent());
+            // What the parent recorded last is not known, so neither is what is left of the set. The run creates no
+            // parent: as long as there is none, the next run searches all kinds.
+            self.known.run = None;
+            return Err(ReleaseError::Parent(ParentWriteError::Gone));
         };
         self.known.replace_and_note_other_runs(parent.object.clone());
         if parent.live.uid != uid
             || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
         {
-            return self
-                .end_without_record(&parent.object, uid, sink)
-                .await
-                .map(Attempt::Ended);
+            return self.end_without_record(&parent.object, uid, sink).await;
         }
         if self.aim != ParentAim::Narrow && parent.object.reading.records_more_than(&self.listed) {
             return Err(ReleaseError::RecordWidened);
@@ -196,16 +187,17 @@ impl ParentRelease<'_> {
         );
         let listing = self.remaining.list_and_await_deletions(&disposition, sink);
         let found = self
-            .writing
+            .remaining
+            .parent
             .work_while_renewing(self.known, listing)
             .await
             .map_err(ReleaseError::RemainingNotListed)?;
-        if self.writing.interrupt.is_requested() {
+        if self.remaining.parent.interrupt.is_requested() {
             let left = describe_members_not_gone(&found.remains, set, self.remaining.appliers);
             if let Some(obstacles) = left.filter(|_| self.aim == ParentAim::Delete) {
                 sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
             }
-            return Ok(Attempt::Ended(ParentOutcome::Untouched));
+            return Ok(ParentOutcome::Untouched);
         }
         self.keep_or_write_parent(&parent, &disposition, found, sink)
             .await
@@ -219,7 +211,7 @@ impl ParentRelease<'_> {
         disposition: &ParentDisposition,
         mut found: RemainingList,
         sink: &mut Sink<'_>,
-    ) -> Result<Attempt, ReleaseError> {
+    ) -> Result<ParentOutcome, ReleaseError> {
         let has_anything_left = self.has_anything_left(&found);
         if self.aim == ParentAim::Narrow || (has_anything_left && self.aim == ParentAim::Delete) {
             return self.keep_parent_for_remaining(found, None, sink).await;
@@ -232,11 +224,11 @@ impl ParentRelease<'_> {
         if is_uncertain || found.remains != Remains::default() {
             return self.keep_parent_for_remaining(found, None, sink).await;
         }
-        let attempt = if self.aim == ParentAim::Delete && *disposition == ParentDisposition::Goes {
+        let outcome = if self.aim == ParentAim::Delete && *disposition == ParentDisposition::Goes {
             let owned = match self.joined {
                 None => None,
                 Some(joined) => joined
-                    .find_object_owned_by_parent(self.writing.set, &self.remaining.places)
+                    .find_object_owned_by_parent(self.remaining.parent.set, &self.remaining.places)
                     .await
                     .map_err(ReleaseError::NewSetNotListed)?,
             };
@@ -244,25 +236,16 @@ impl ParentRelease<'_> {
                 return self.keep_parent_for_remaining(found, owned, sink).await;
             }
             // The user may have stopped the run while the new set was listed.
-            if self.writing.interrupt.is_requested() {
-                return Ok(Attempt::Ended(ParentOutcome::Untouched));
+            if self.remaining.parent.interrupt.is_requested() {
+                return Ok(ParentOutcome::Untouched);
             }
             self.delete_parent_unless_changed(parent, sink).await?
         } else {
             self.remove_record_unless_changed(parent, disposition, sink)
                 .await?
         };
-        if matches!(attempt, Attempt::Ended(_)) {
-            self.known.forget_entry();
-        }
-        Ok(attempt)
-    }
-
-    /// Returns the error of a run whose parent another client has deleted. What it recorded last is not known, so neither
-    /// is what is left of the set. The run creates no parent: as long as there is none, the next run searches all kinds.
-    fn forget_lost_parent(&mut self) -> ReleaseError {
-        self.known.forget_entry();
-        ReleaseError::Parent(ParentWriteError::Gone)
+        self.known.run = None;
+        Ok(outcome)
     }
 
     /// Refuses to end a set to which another run may still add members.
@@ -281,7 +264,10 @@ impl ParentRelease<'_> {
             }
             ParentAim::RemoveRecord | ParentAim::Narrow => "record",
         };
-        let advice = running.wait_advice(&self.writing.set.parent, self.writing.server.now());
+        let advice = running.wait_advice(
+            &self.remaining.parent.set.parent,
+            self.remaining.parent.server.now(),
+        );
         Err(ReleaseError::AnotherRunUnderWay { kept, advice })
     }
 
@@ -309,12 +295,10 @@ impl ParentRelease<'_> {
         &self,
         parent: &LiveParent,
         sink: &mut Sink<'_>,
-    ) -> Result<Attempt, ReleaseError> {
+    ) -> Result<ParentOutcome, ReleaseError> {
         let live = &parent.live;
-        let removed = self.writing.delete_if_unchanged(live).await?;
-        let Some(left) = removed else {
-            return Ok(Attempt::Overtaken);
-        };
+        let removed = self.remaining.parent.delete_if_unchanged(live).await?;
+        let left = removed.ok_or(ParentWriteError::Contended)?;
         let reason = match left {
             DeletedParent::GoneBefore => GONE_ALREADY.to_owned(),
             DeletedParent::TerminatingBefore => ReasonToKeep::Terminating {
@@ -330,9 +314,9 @@ impl ParentRelease<'_> {
             }
             DeletedParent::Gone | DeletedParent::GoneBefore => None,
         };
-        Ok(Attempt::Ended(going.map_or(ParentOutcome::Gone, |live| {
+        Ok(going.map_or(ParentOutcome::Gone, |live| {
             ParentOutcome::Terminating(Box::new(live))
-        })))
+        }))
     }
 
     /// Reads the parent again that this run has deleted and that finalizers hold; `None` if it is gone, or if the run
@@ -341,7 +325,7 @@ impl ParentRelease<'_> {
         if self.remaining.terminating_objects == TerminatingObjects::Reported {
             return None;
         }
-        match reread(self.writing.server, &live.key, &live.resource).await {
+        match reread(self.remaining.parent.server, &live.key, &live.resource).await {
             Ok(now) => now.filter(|now| now.uid == live.uid),
             Err(_) => Some(live.clone()),
         }
@@ -354,20 +338,25 @@ impl ParentRelease<'_> {
         parent: &LiveParent,
         disposition: &ParentDisposition,
         sink: &mut Sink<'_>,
-    ) -> Result<Attempt, ReleaseError> {
-        if !self.writing.remove_record_if_unchanged(&parent.object).await? {
-            return Ok(Attempt::Overtaken);
+    ) -> Result<ParentOutcome, ReleaseError> {
+        if !self
+            .remaining
+            .parent
+            .remove_record_if_unchanged(&parent.object)
+            .await?
+        {
+            return Err(ParentWriteError::Contended.into());
         }
         if let (ParentAim::Delete, ParentDisposition::Stays(why)) = (self.aim, disposition) {
             let reason = format!("{why}; only the set's record was removed");
             sink(outcome_event(&parent.live, Action::Skipped, reason));
         }
-        Ok(Attempt::Ended(ParentOutcome::Ordinary))
+        Ok(ParentOutcome::Ordinary)
     }
 
     /// Reports why the parent is kept: as its outcome if it was to be deleted, else as a warning.
     fn report_kept_parent(&self, reason: &str, sink: &mut Sink<'_>) {
-        let ParentWriting { set, resource, .. } = self.writing;
+        let ParentWriting { set, resource, .. } = self.remaining.parent;
         if self.aim == ParentAim::Delete {
             let subject = Subject::new(&set.parent, resource, Some(&self.known.parent.uid));
             sink(Event::Object(ObjectOutcome::new_with_reason(

@@ -1,7 +1,7 @@
 //! Determines what a parent that cannot go has to record: what is left of its set.
 
 use super::list_what_is_left::RemainingList;
-use super::{Attempt, KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
+use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::event::Sink;
 use crate::execute::deletion::report_parent_and_remains::describe_unlisted_kinds;
 use crate::model::applyset::Record;
@@ -21,7 +21,7 @@ impl ParentRelease<'_> {
         uid_of_parent: &str,
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
-        self.known.forget_entry();
+        self.known.run = None;
         if object.reading == Reading::NoRecord && object.uid == uid_of_parent {
             let found = self
                 .remaining
@@ -49,17 +49,18 @@ impl ParentRelease<'_> {
         found: RemainingList,
         owned: Option<ObjectKey>,
         sink: &mut Sink<'_>,
-    ) -> Result<Attempt, ReleaseError> {
+    ) -> Result<ParentOutcome, ReleaseError> {
         let mut record = self.build_record_of_everything_left(&found);
         if !self.known.is_shared
             && !self
                 .known
                 .parent
-                .has_tooling_and_record(&self.writing.set.tooling, &record)
+                .has_tooling_and_record(&self.remaining.parent.set.tooling, &record)
         {
             let places = &self.remaining.places;
             let unlabeled = self
-                .writing
+                .remaining
+                .parent
                 .warn_and_record_unlabeled(places, &record, sink)
                 .await?;
             record = record.union(&unlabeled);
@@ -68,11 +69,7 @@ impl ParentRelease<'_> {
             let reason = self.describe_remaining(&found.remains);
             self.report_kept_parent(&reason, sink);
         }
-        Ok(Attempt::Ended(ParentOutcome::Kept(Box::new(KeptParent {
-            found,
-            owned,
-            record,
-        }))))
+        Ok(ParentOutcome::Kept(Box::new(KeptParent { found, owned, record })))
     }
 
     fn describe_remaining(&self, remains: &Remains) -> String {
@@ -94,6 +91,7 @@ impl ParentRelease<'_> {
     fn build_record_of_everything_left(&self, found: &RemainingList) -> Record {
         let parent_containers = self.remaining.parent_containers.iter().copied();
         let left = found.remains_and_copies().chain(parent_containers);
-        Record::from_members(left.map(|live| &live.key), &self.writing.set.parent).union(&self.unlisted)
+        Record::from_members(left.map(|live| &live.key), &self.remaining.parent.set.parent)
+            .union(&self.unlisted)
     }
 }

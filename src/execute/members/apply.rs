@@ -19,7 +19,6 @@ use crate::execute::members::send_apply::is_version_conflict;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
-use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Apply, LiveMembership, Refusal, Unowned};
 
 pub use crate::execute::members::reply::{MemberReply, failed_reply};
@@ -45,11 +44,7 @@ impl Execution<'_> {
         kinds: &ChangedKinds,
     ) -> MemberReply {
         let object = &self.desired.members[apply.index];
-        let subject = Subject::new(
-            &object.key,
-            &object.resource,
-            apply.live_membership.uid_of_member(),
-        );
+        let subject = self.subject_of(apply);
         let mut reply = match (begun, &apply.live_membership) {
             (Some(begun), _) => self.create_after_own_delete(object, subject, begun, kinds).await,
             (None, LiveMembership::Terminating) => {
@@ -126,18 +121,9 @@ impl Execution<'_> {
     /// Asks by a dry run whether the server would change the part-of label of an object of another set. The apply would
     /// take the object from that set, and with a changed label, it would be a member of none.
     async fn predict_label_error(&self, object: &DesiredObject) -> Option<Message> {
-        let writing = WriteSettings {
-            dry_run: DryRun::Server,
-            ..self.writing.clone()
-        };
-        let execution = Execution {
-            writing: &writing,
-            ..*self
-        };
         // Only the label matters here, and not the conflicts. If the dry run fails, so does the apply, which reports
         // the failure.
-        let request = execution.forced_apply_request(object, None);
-        let reply = self.server.send(request).await.ok()?;
+        let reply = self.server.send(self.forced_apply_dry_run(object)).await.ok()?;
         label_error_in(&reply, object.part_of().as_deref())
     }
 
@@ -166,8 +152,7 @@ impl Execution<'_> {
             && changed_crd.reply_shows_former_schema(object, answer, &self.writing.field_manager)
             && reply.outcome.error.is_none()
         {
-            reply.outcome.action = Action::Failed;
-            reply.outcome.error = Some(FORMER_SCHEMA.into());
+            reply.outcome.fail(FORMER_SCHEMA);
         }
         // The status of the answer decides, not the action `Created`: `reply_shows_creation` also derives that from the
         // owner of the fields, and an object that another run has created within the last second looks the same.
@@ -229,14 +214,11 @@ impl Execution<'_> {
             let request = self.apply_request(&object, None);
             return self.server.send(request).await;
         }
-        let has_to_migrate_first = match live_membership {
-            LiveMembership::Member {
-                client_side_apply, ..
-            } => *client_side_apply || self.writing.former_manager.is_some(),
-            LiveMembership::NotAMember
-            | LiveMembership::OfAnotherSet { .. }
-            | LiveMembership::Terminating => false,
-        };
+        let has_to_migrate_first = matches!(
+            live_membership,
+            LiveMembership::Member { client_side_apply, .. }
+                if *client_side_apply || self.writing.former_manager.is_some()
+        );
         let mut lock = match expected {
             Expected::Version(version) => Some(version.clone()),
             Expected::Any | Expected::Absent => None,

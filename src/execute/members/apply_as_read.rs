@@ -25,7 +25,7 @@ use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{LiveMembership, Risk, Seen, Unowned, deletes_volume_data};
+use crate::plan::{LiveMembership, Risk, Seen, Unowned};
 use crate::read;
 
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
@@ -72,7 +72,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         live_membership: &LiveMembership,
     ) -> Expected {
-        let planned = self.plan.preconditions.for_object(&object.key).seen_to_match();
+        let planned = self.plan.preconditions.seen_object(&object.key);
         let exported = exported_fields::exported_fields_in(object);
         match (live_membership, planned) {
             // A manifest from `kubectl get` has the version and UID of the object that it was exported from. The server
@@ -233,18 +233,10 @@ impl Execution<'_> {
         let membership = match &live.part_of {
             None if is_saved_plan || self.refuses_unowned(live) => return Err(Unapplied::Exists),
             None => LiveMembership::NotAMember,
-            Some(id) if id == self.set.id.as_str() => LiveMembership::Member {
-                uid: live.uid.clone(),
-                resource_version: live.resource_version.clone(),
-                reason: None,
-                client_side_apply: live.client_side_apply,
-                is_parent: live.parent_of.is_some(),
-                deletes_data: deletes_volume_data(live),
-            },
-            Some(_) if self.policy.take_ownership == Risk::Allowed => LiveMembership::OfAnotherSet {
-                uid: live.uid.clone(),
-                resource_version: live.resource_version.clone(),
-            },
+            Some(id) if id == self.set.id.as_str() => LiveMembership::for_member(live, None),
+            Some(_) if self.policy.take_ownership == Risk::Allowed => {
+                LiveMembership::for_member_of_another_set(live)
+            }
             Some(id) => return Err(Unapplied::Taken(error_of_member_of_other_set(id))),
         };
         // The saved plan expects that the object does not exist. Unless an attempt of this run may have created it,

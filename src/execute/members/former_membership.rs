@@ -66,8 +66,7 @@ impl Execution<'_> {
             // The object may have been taken from another set, so it fails.
             Err(error) => error_of_unknown_membership(&error.kind),
         };
-        reply.outcome.action = Action::Failed;
-        reply.outcome.error = Some(error.into());
+        reply.outcome.fail(error);
     }
 
     /// Reads to which set an object belonged right before it was `written`.

@@ -6,7 +6,8 @@
 use crate::cluster::apiserver::{Status, StatusCause};
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::line_of_field;
-use crate::model::message::{Message, RecreatableKind};
+use crate::model::identity::GroupKind;
+use crate::model::message::{Message, recreate_flag};
 use crate::plan::loses_data;
 
 /// The longest value that a message repeats, in characters.
@@ -31,14 +32,6 @@ const IMMUTABLE_FIELD: [&str; 15] = [
     "updates may not ",
     "must not update ",
     "less than previous value",
-];
-
-/// Kinds whose deletion also deletes other objects or data. No hint suggests to recreate their objects.
-const DELETED_WITH_CONTENTS: [&str; 4] = [
-    "CustomResourceDefinition",
-    "Namespace",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
 ];
 
 /// Returns the message about an object that the server finds invalid; `None` if the server's own message is as good.
@@ -148,19 +141,19 @@ fn split_after_value(text: &str) -> Option<(&str, &str)> {
 
 /// Adds the hint for a field that cannot change: to recreate the object, or to keep the value.
 fn with_immutable_field_hint(message: Message, object: &DesiredObject) -> Message {
-    match kind_for_recreation_hint(object) {
-        Some(kind) => message.with_hint(kind.hint()),
-        None => message.with_hint("keep the old value, or give the object another name"),
-    }
+    let Some(kind) = kind_for_recreation_hint(object) else {
+        return message.with_hint("keep the old value, or give the object another name");
+    };
+    let flag = recreate_flag([kind]);
+    message.with_hint(format!(
+        "keep the old value, give the object another name, or recreate it with {flag}"
+    ))
 }
 
-/// Returns the kind of the object, if a hint may suggest to recreate objects of that kind.
-pub fn kind_for_recreation_hint(object: &DesiredObject) -> Option<RecreatableKind> {
+/// Returns the kind of the object, if a hint may suggest to recreate objects of that kind: no data is lost with them.
+pub fn kind_for_recreation_hint(object: &DesiredObject) -> Option<&GroupKind> {
     let kind = &object.key.group_kind;
-    (!DELETED_WITH_CONTENTS.contains(&kind.kind.as_str())).then(|| RecreatableKind {
-        kind: kind.clone(),
-        loses_data: loses_data(kind),
-    })
+    (!loses_data(kind)).then_some(kind)
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! apply removes those that the manifest no longer has, and versions that cannot hold the object are replaced.
 //! `compare/ownership` decides what changes.
 
-use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
@@ -149,9 +148,8 @@ impl Execution<'_> {
                 return Ok(None);
             };
             let parameters = [("fieldManager", &*self.writing.field_manager)];
-            let body = Bytes::from(patch.to_string());
             let accept = self.accept_of_answers();
-            let request = ApiRequest::patch(&path, &parameters, accept, Patch::Json, body);
+            let request = ApiRequest::patch(&path, &parameters, accept, Patch::Json, patch.to_string());
             match self.server.send(request).await {
                 Err(error) if attempts < ATTEMPTS && error.has_status_code(StatusCode::CONFLICT) => {}
                 // It is patched, whatever the answer says.

@@ -107,7 +107,7 @@ impl Execution<'_> {
         match kind_for_recreation_hint(object) {
             Some(kind) => message.with_hint(format!(
                 "wait for it and create it again with {}",
-                recreate_flag([&kind.kind])
+                recreate_flag([kind])
             )),
             None => message,
         }
@@ -226,8 +226,7 @@ impl Execution<'_> {
             .map_err(|error| NotRecreated::from_failed_request(error.kind.to_string()))?;
         let gone = NotRecreated::in_this_run("it no longer exists");
         let Some(found) = found else { return Err(gone) };
-        let preconditions = &self.plan.preconditions;
-        if preconditions.is_of_saved_plan() && !preconditions.admits(&object.key, &found) {
+        if !self.plan.preconditions.admits(&object.key, &found) {
             return Err(NotRecreated::in_this_run(OVERTAKEN));
         }
         if let Some(obstacle) = self.obstacle_in_live_object(object, &found, update_error) {
@@ -319,15 +318,11 @@ impl Execution<'_> {
         }
         let judge = old.deletion_judge(self);
         let context = DeleteContext {
-            server: self.server,
-            judge: &judge,
-            writing: self.writing,
-            done: Action::Recreated,
             purpose: match old.claims {
                 Claims::Stay => DeletePurpose::RecreationAroundDependents,
                 Claims::Lost | Claims::NotTouched => DeletePurpose::Recreation,
             },
-            preconditions: &self.plan.preconditions,
+            ..self.delete_context(Action::Recreated, &judge)
         };
         let reply = match context.delete_unless_changed(&old.live, &old.live).await {
             DeleteAttempt::Ended(reply) => reply,

@@ -37,15 +37,13 @@ impl Execution<'_> {
         let Some(written) = written.filter(|written| written.key == object.key) else {
             return failed_reply(subject, ANSWER_OF_ANOTHER_OBJECT.to_owned());
         };
-        let known_version = match live_membership {
-            LiveMembership::Member { resource_version, .. } => Some(resource_version),
-            LiveMembership::NotAMember
-            | LiveMembership::OfAnotherSet { .. }
-            | LiveMembership::Terminating => None,
-        };
+        let has_same_version = matches!(
+            live_membership,
+            LiveMembership::Member { resource_version, .. } if *resource_version == written.resource_version
+        );
         let action = if self.reply_shows_creation(answer, live_membership) {
             Action::Created
-        } else if known_version == Some(&written.resource_version) {
+        } else if has_same_version {
             Action::Unchanged
         } else {
             Action::Configured
@@ -53,17 +51,14 @@ impl Execution<'_> {
         subject.uid = Some(written.uid);
         let mut reply = MemberReply {
             warnings: answer.warnings.clone(),
-            outcome: ObjectOutcome::new(subject, action),
-            webhook: None,
-            begun_recreation: None,
+            ..reply_from_outcome(ObjectOutcome::new(subject, action))
         };
         let error = match written.presence {
             Presence::Terminating => Some(TERMINATING.into()),
             Presence::Present => label_error(object.part_of().as_deref(), written.part_of.as_deref()),
         };
         if let Some(error) = error {
-            reply.outcome.action = Action::Failed;
-            reply.outcome.error = Some(error.into());
+            reply.outcome.fail(error);
         }
         reply
     }

@@ -57,17 +57,23 @@ impl Execution<'_> {
     /// Returns the request that applies a member. With a `lock`, the apply fails unless the live object has the UID and
     /// resourceVersion of the lock.
     pub fn apply_request(&self, object: &DesiredObject, lock: Option<&Seen>) -> ApiRequest {
-        self.apply_request_with_conflicts(&self.writing.conflicts, object, lock)
+        self.apply_request_in_mode(&self.writing.conflicts, self.writing.dry_run, object, lock)
     }
 
     /// Returns the request that applies a member and takes the fields of other managers.
     pub fn forced_apply_request(&self, object: &DesiredObject, lock: Option<&Seen>) -> ApiRequest {
-        self.apply_request_with_conflicts(&Conflicts::Forced, object, lock)
+        self.apply_request_in_mode(&Conflicts::Forced, self.writing.dry_run, object, lock)
     }
 
-    fn apply_request_with_conflicts(
+    /// Returns the dry run of the request that applies a member and takes the fields of other managers.
+    pub fn forced_apply_dry_run(&self, object: &DesiredObject) -> ApiRequest {
+        self.apply_request_in_mode(&Conflicts::Forced, DryRun::Server, object, None)
+    }
+
+    fn apply_request_in_mode(
         &self,
         conflicts: &Conflicts,
+        dry_run: DryRun,
         object: &DesiredObject,
         lock: Option<&Seen>,
     ) -> ApiRequest {
@@ -78,7 +84,7 @@ impl Execution<'_> {
         if *conflicts == Conflicts::Forced {
             parameters.push(FORCE);
         }
-        parameters.extend(self.writing.dry_run.parameter());
+        parameters.extend(dry_run.parameter());
         let accept = self.accept_of_answers();
         let path = object.resource.path_of(&object.key);
         let body = match lock {

@@ -29,8 +29,7 @@ impl Execution<'_> {
         outcome.reason = String::new();
         self.set_taken_in_with_reason(object, &reply.json_or_null(), outcome);
         if self.policy.unowned == Unowned::Refused {
-            outcome.action = Action::Failed;
-            outcome.error = Some(PRECONDITION_IGNORED.into());
+            outcome.fail(PRECONDITION_IGNORED);
         }
     }
 
@@ -52,8 +51,7 @@ impl Execution<'_> {
                     self.set_taken_in_with_reason(object, predicted, outcome);
                 }
                 Unowned::Refused => {
-                    outcome.action = Action::Failed;
-                    outcome.error = Some(Message::new(EXISTS).with_hint(Refusal::UNOWNED_HINT).into());
+                    outcome.fail(Message::new(EXISTS).with_hint(Refusal::UNOWNED_HINT));
                 }
             }
         }

@@ -21,7 +21,7 @@ use crate::plan::{self, ParentStatus, Refusal};
 #[derive(Debug, Clone)]
 pub struct KnownParent {
     pub parent: ParentObject,
-    /// The entry of this run; `None` if it has not begun.
+    /// The entry of this run; `None` if it has not begun, or if the parent is gone or no longer a parent.
     pub run: Option<Run>,
     /// `true` if another run that may add members was at work since this run read the parent. There may then be members
     /// that this run has not seen, so it must not narrow the record.
@@ -99,11 +99,6 @@ impl KnownParent {
     /// Returns the id of the run's entry; empty if it has not begun.
     pub fn entry_id(&self) -> &str {
         self.run.as_ref().map_or("", |run| &run.id)
-    }
-
-    /// Forgets the entry of a run whose parent was deleted or is no longer a parent.
-    pub fn forget_entry(&mut self) {
-        self.run = None;
     }
 
     /// Replaces the known parent by one that was read again, and notes whether another run was at work in between.

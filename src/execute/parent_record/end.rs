@@ -7,72 +7,31 @@ use tokio::time::timeout;
 use super::NOT_NARROWED;
 use super::begin::{KnownParent, WritableParent, WritingRun};
 use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory};
-use crate::event::{Ending, Event, Sink};
-use crate::execute::history::ChangeCounter;
+use crate::event::{Event, Sink};
 use crate::model::applyset::Record;
 use crate::model::history_annotation::{History, Run};
 
 /// The time limit for removing the entry of a run that could not begin.
 const WITHDRAWAL_LIMIT: Duration = Duration::from_secs(10);
 
-/// The record that a run leaves.
-pub struct FinalRecord<'a> {
-    /// The record of everything that the run may have written. The parent has to cover it if `exact` cannot be written.
-    pub needed: &'a Record,
-    /// The record of exactly what is left; `None` if the run has not done all its work.
-    pub exact: Option<&'a Record>,
-}
-
 impl ParentWriting<'_> {
-    /// Ends a run that has an entry or is to narrow the record, and reports an error of that write. `ending` is how the
-    /// work of the run has ended. Returns how the run ends with this write.
-    pub async fn end_and_report(
-        &self,
-        known: &mut KnownParent,
-        changes: &ChangeCounter,
-        final_record: FinalRecord<'_>,
-        ending: Ending,
-        sink: &mut Sink<'_>,
-    ) -> Ending {
-        if self.may_have_write_under_way(known) || (known.run.is_none() && final_record.exact.is_none()) {
-            return ending;
-        }
-        let begun_run = known.run.clone();
-        let ended_run =
-            begun_run.and_then(|run| changes.build_final_entry_if_changed(self.server, run, ending));
-        match self
-            .write_final_entry_and_record(known, final_record, ended_run, sink)
-            .await
-        {
-            Ok(()) => ending,
-            Err(error) if ending == Ending::Done => {
-                sink(Event::general_failure(error.to_string()));
-                self.interrupt.ending_after_failure()
-            }
-            // The run has reported another failure already, so this one is only a warning.
-            Err(error) => {
-                sink(Event::Warning(error.to_string()));
-                ending
-            }
-        }
-    }
-
     /// Replaces the entry of the run by `final_entry`; removes it if that is `None`, because the run has changed
-    /// nothing. Writes the exact record if no other run that may add members was at work; else a record that covers
-    /// `needed`.
+    /// nothing. Writes the record of exactly what is left (`exact`), if the run knows it and no other run that may add members
+    /// was at work; else a record that covers `needed`, which is everything that the run may have written.
     pub(super) async fn write_final_entry_and_record(
         &self,
         known: &mut KnownParent,
-        final_record: FinalRecord<'_>,
+        needed: &Record,
+        exact: Option<&Record>,
         final_entry: Option<Run>,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let parent = Some(known.parent.clone());
         let writer = known.as_writer();
         let written = self.decide_and_write_with_retries(parent, known.is_shared, &writer, sink, |read| {
-            let record = match final_record.exact {
+            let record = match exact {
                 Some(exact) if !read.is_shared => exact.clone(),
-                _ => read.record.union(final_record.needed),
+                _ => read.record.union(needed),
             };
             let mut history = read.history.without_running(known.entry_id());
             if let Some(final_entry) = final_entry.clone() {
@@ -82,7 +41,7 @@ impl ParentWriting<'_> {
         });
         let (parent, is_shared) = written.await?;
         self.server.end_lease();
-        if let Some(exact) = final_record.exact
+        if let Some(exact) = exact
             && is_shared
             && !parent.has_tooling_and_record(&self.set.tooling, exact)
         {

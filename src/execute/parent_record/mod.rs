@@ -39,10 +39,9 @@ pub mod repair;
 pub mod requests;
 
 use begin::KnownParent;
-use end::FinalRecord;
 use requests::ParentWriting;
 
-use crate::event::{Ending, Sink};
+use crate::event::{Ending, Event, Sink};
 use crate::execute::history::ChangeCounter;
 use crate::model::applyset::Record;
 
@@ -97,16 +96,35 @@ impl<'a> RunOnParent<'a> {
         }
     }
 
-    /// Ends the run on the parent, if there is one. `exact` is the record of exactly what is left, if the run knows it.
-    /// Returns how the run ends.
+    /// Ends the run on the parent, if it has an entry there or is to narrow the record, and reports an error of that write.
+    /// `exact` is the record of exactly what is left, if the run knows it; `ending` is how the work of the run has ended.
+    /// Returns how the run ends with this write.
     pub async fn end(&mut self, exact: Option<&Record>, ending: Ending, sink: &mut Sink<'_>) -> Ending {
         let Some(known) = &mut self.known else {
             return ending;
         };
-        let needed = self.needed;
-        let final_record = FinalRecord { needed, exact };
-        self.parent
-            .end_and_report(known, &self.entry, final_record, ending, sink)
+        if self.parent.may_have_write_under_way(known) || (known.run.is_none() && exact.is_none()) {
+            return ending;
+        }
+        let entry = known.run.clone().and_then(|run| {
+            self.entry
+                .build_final_entry_if_changed(self.parent.server, run, ending)
+        });
+        match self
+            .parent
+            .write_final_entry_and_record(known, self.needed, exact, entry, sink)
             .await
+        {
+            Ok(()) => ending,
+            Err(error) if ending == Ending::Done => {
+                sink(Event::general_failure(error.to_string()));
+                self.parent.interrupt.ending_after_failure()
+            }
+            // The run has reported another failure already, so this one is only a warning.
+            Err(error) => {
+                sink(Event::Warning(error.to_string()));
+                ending
+            }
+        }
     }
 }

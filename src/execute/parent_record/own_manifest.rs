@@ -115,11 +115,6 @@ impl ParentWriting<'_> {
         Err(ParentWriteError::Contended)
     }
 
-    /// Returns whether the parent still has this UID.
-    pub async fn parent_has_uid(&self, uid: &str) -> Result<bool, ApiError> {
-        Ok(self.read().await?.is_some_and(|parent| parent.uid == uid))
-    }
-
     /// Returns the manifest with fields of the live parent added, which an apply of the manifest alone would remove;
     /// `None` if that is not needed. It is needed if the manifest has ignored fields, or if its field manager may have
     /// written the record: kubectl writes the record as `kubectl-applyset`, which may also be the user's

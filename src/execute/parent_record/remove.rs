@@ -4,13 +4,13 @@
 //! fail if another run has begun since then. If a webhook cannot be called yet, the write is not sent again here:
 //! `former_parent` lists the members again before it repeats the write.
 
-use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::requests::{ParentWriting, is_error_of_overtaken_write};
-use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
-use crate::execute::deletion::delete::delete_request;
+use crate::cluster::apiserver::{ApiError, ApiRequest, Patch};
+use crate::event::StateAfterDelete;
+use crate::execute::deletion::delete::{delete_request, read_state_after_delete};
 use crate::execute::reread::is_answer_about;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
@@ -41,10 +41,14 @@ impl ParentWriting<'_> {
         }
         let server = self.server.for_lease_writes();
         match server.send(delete_request(live, DryRun::None)).await {
-            Ok(reply) if is_answer_about(&reply, live) && reply_says_gone(&reply) => {
-                Ok(Some(DeletedParent::Gone))
+            Ok(reply) if is_answer_about(&reply, live) => {
+                Ok(Some(match read_state_after_delete(&reply, live) {
+                    StateAfterDelete::Nothing => DeletedParent::Gone,
+                    StateAfterDelete::HeldByFinalizers | StateAfterDelete::Unknown => {
+                        DeletedParent::Terminating
+                    }
+                }))
             }
-            Ok(reply) if is_answer_about(&reply, live) => Ok(Some(DeletedParent::Terminating)),
             // The answer is about another object, so the caller reads the parent again.
             Ok(_) => Ok(None),
             Err(error) if error.is_missing_object() => Ok(Some(DeletedParent::GoneBefore)),
@@ -68,8 +72,7 @@ impl ParentWriting<'_> {
         }});
         let path = self.resource.path_of(&self.set.parent);
         let parameters = [("fieldManager", self.field_manager_of_record())];
-        let body = Bytes::from(patch.to_string());
-        let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
+        let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, patch.to_string());
         match self.server.for_lease_writes().send(request).await {
             Ok(_) => Ok(true),
             Err(error)
@@ -85,11 +88,4 @@ impl ParentWriting<'_> {
 /// Returns an object in which each of these keys is null: in a merge patch, that removes the key.
 fn nulls<'k>(keys: impl Iterator<Item = &'k str>) -> Map<String, Value> {
     keys.map(|key| (key.to_owned(), Value::Null)).collect()
-}
-
-/// Returns whether the answer to a DELETE says that the object is gone: it is then a `Status`. If finalizers hold the
-/// object, the answer is the object itself.
-fn reply_says_gone(reply: &Reply) -> bool {
-    let answer = reply.json_or_null();
-    answer["kind"] == "Status"
 }

@@ -2,7 +2,6 @@
 //!
 //! `verify` decided the repairs for the parent as it was read. A parent that has changed since is not written.
 
-use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::cluster::apiserver::{ApiRequest, Patch};
@@ -13,21 +12,13 @@ use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting, R
 use crate::read::METADATA;
 use crate::verify::{Removal, Repair};
 
-/// Outcome of a repair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repaired {
-    /// The parent is repaired.
-    Written,
-    /// Another client has changed the parent since `verify` read it.
-    Overtaken,
-}
-
 impl ParentWriting<'_> {
-    /// Writes the record, then removes labels and annotations that do not belong on the parent.
+    /// Writes the record, then removes labels and annotations that do not belong on the parent. Returns the parent as
+    /// repaired.
     ///
     /// The precondition of the write is the resourceVersion of the parent that `verify` read before it listed the
     /// members.
-    pub async fn repair(&self, repair: &Repair, sink: &mut Sink<'_>) -> Result<Repaired, ParentWriteError> {
+    pub async fn repair(&self, repair: &Repair, sink: &mut Sink<'_>) -> Result<Written, ParentWriteError> {
         let mut history = history_with_abandoned_marked(&repair.parent, "");
         for id in &repair.ended {
             history.mark_as_abandoned(id);
@@ -44,17 +35,12 @@ impl ParentWriting<'_> {
             repair.parent.uid.as_str(),
             repair.parent.resource_version.as_str(),
         );
-        let written = match self.write_annotations(seen, &target, sink).await? {
-            Written::Done(written) => written,
-            Written::Overtaken => return Ok(Repaired::Overtaken),
-        };
-        if repair.removals.is_empty() {
-            return Ok(Repaired::Written);
-        }
-        let version = &written.resource_version;
-        match self.remove_keys(version, &target, &repair.removals, sink).await? {
-            Written::Done(_) => Ok(Repaired::Written),
-            Written::Overtaken => Ok(Repaired::Overtaken),
+        match self.write_annotations(seen, &target, sink).await? {
+            Written::Done(written) if !repair.removals.is_empty() => {
+                let version = &written.resource_version;
+                self.remove_keys(version, &target, &repair.removals, sink).await
+            }
+            written => Ok(written),
         }
     }
 
@@ -80,7 +66,7 @@ impl ParentWriting<'_> {
         }
         let path = self.resource.path_of(&self.set.parent);
         let parameters = [("fieldManager", PARENT_FIELD_MANAGER)];
-        let body = Bytes::from(json!({"metadata": metadata}).to_string());
+        let body = json!({"metadata": metadata}).to_string();
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
         self.check_answer(
             self.send_until_webhooks_answer(request, sink).await,

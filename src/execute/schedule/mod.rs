@@ -52,6 +52,8 @@ pub enum ActionEnd {
 pub struct Skipped {
     pub action: NodeId,
     pub because: NodeId,
+    /// `true` if the action `because` never began, because another action failed.
+    pub is_cause_skipped: bool,
 }
 
 /// The progress of an action or a barrier.
@@ -170,20 +172,13 @@ impl Schedule {
         self.is_stopped
     }
 
-    /// Returns whether the action never began because another action failed.
-    pub fn is_skipped(&self, id: NodeId) -> bool {
-        self.nodes[id.index()].state == NodeState::Skipped
-    }
-
     /// Releases, opens or skips the nodes that wait for these `ended` ones, and the nodes that wait for those in turn.
     /// Returns the skipped actions. After a stop, nothing is skipped: the other actions just never begin.
     fn release_or_skip_successors(&mut self, mut ended: VecDeque<NodeId>) -> Vec<Skipped> {
         let mut skipped = Vec::new();
         while let Some(id) = ended.pop_front() {
-            let is_undone = matches!(
-                self.nodes[id.index()].state,
-                NodeState::Failed | NodeState::Skipped
-            );
+            let is_skipped = self.nodes[id.index()].state == NodeState::Skipped;
+            let is_undone = is_skipped || self.nodes[id.index()].state == NodeState::Failed;
             for (later, edge) in self.nodes[id.index()].after.clone() {
                 if self.nodes[later.index()].state != NodeState::Waiting {
                     continue;
@@ -193,6 +188,7 @@ impl Schedule {
                     skipped.push(Skipped {
                         action: later,
                         because: id,
+                        is_cause_skipped: is_skipped,
                     });
                     ended.push_back(later);
                     continue;

@@ -6,7 +6,7 @@ use std::iter;
 
 use super::containers::{ContainerIndex, KeptObjects};
 use super::data_loss::DeletedObjects;
-use super::dependencies::list_live_dependencies_with_dependents;
+use super::dependencies::find_live_dependencies;
 use super::dependents::{Dependent, Dependents, Detachment};
 use super::{
     Judgement, Plan, Policy, Pruning, ReasonToKeep, Refusal, Risk, Skip, data_loss, holds_parent_of,
@@ -34,15 +34,13 @@ pub struct Judge<'a> {
     hooks: &'a [HookManifest],
     /// The contents of namespaces and CRDs when the plan was made.
     contents: &'a BTreeMap<ObjectKey, Contents>,
-    /// Key: a namespace or CRD. Value: the objects in it that have a keep annotation.
-    annotated: HashMap<&'a ObjectKey, Vec<&'a HeldObject>>,
     /// The objects that stay in the cluster although the manifests do not hold them.
     kept: KeptObjects,
     /// Key: an object that a kept object depends on. Value: one such kept object.
-    needed_by_kept: HashMap<ObjectKey, ObjectKey>,
+    needed_by_kept: BTreeMap<ObjectKey, ObjectKey>,
     /// Key: an object that a desired object depends on, by its manifest or in the cluster. Value: one such
     /// desired object.
-    needed_by_desired: HashMap<ObjectKey, ObjectKey>,
+    needed_by_desired: BTreeMap<ObjectKey, ObjectKey>,
     /// The objects that the run deletes. If a container holds one, that is not a loss.
     deleted: DeletedObjects,
     /// Key: a pruned object. Value: desired or kept objects with an owner reference to the pruned object, or to an
@@ -75,15 +73,9 @@ impl<'a> Judge<'a> {
             desired_index: ContainerIndex::new(objects.map(|object| &object.key)),
             hooks: &desired.hooks,
             contents,
-            annotated: contents
-                .iter()
-                .map(|(container, held)| (container, data_loss::objects_with_keep_annotation(held).collect()))
-                .collect(),
             kept: KeptObjects::default(),
-            needed_by_kept: HashMap::new(),
-            needed_by_desired: list_manifest_dependencies_with_dependents(desired)
-                .map(|(key, dependent)| (key.clone(), dependent.clone()))
-                .collect(),
+            needed_by_kept: BTreeMap::new(),
+            needed_by_desired: find_manifest_dependencies(desired),
             deleted: DeletedObjects::default(),
             attached: HashMap::new(),
             undetachable: BTreeMap::new(),
@@ -103,7 +95,7 @@ impl<'a> Judge<'a> {
         desired_uids: HashSet<String>,
     ) -> Self {
         let mut judge = Self::new(set, policy, desired, contents, desired_uids);
-        judge.note_dependencies_of_desired(plan.edges.needed.iter());
+        judge.note_dependencies_of_desired(&plan.edges.needed);
         judge.replace_kept_and_needed_by_kept(&plan.skips);
         judge.replace_deleted_and_dependents(plan.all_prunes(), &plan.dependents);
         for refusal in &plan.accepted {
@@ -119,11 +111,8 @@ impl<'a> Judge<'a> {
         judge
     }
 
-    /// Notes dependencies of live objects: pairs of an object and a desired object that depends on it.
-    pub(super) fn note_dependencies_of_desired<'k>(
-        &mut self,
-        needed: impl Iterator<Item = (&'k ObjectKey, &'k ObjectKey)>,
-    ) {
+    /// Notes dependencies of live objects: objects, each with a desired object that depends on it.
+    pub(super) fn note_dependencies_of_desired(&mut self, needed: &BTreeMap<ObjectKey, ObjectKey>) {
         for (key, dependent) in needed {
             let by_key = self.needed_by_desired.entry(key.clone());
             by_key.or_insert_with(|| dependent.clone());
@@ -179,10 +168,7 @@ impl<'a> Judge<'a> {
     fn replace_kept_and_needed_by_kept(&mut self, skips: &[Skip]) {
         let kept = skips.iter().filter(|skip| skip.stays_despite_pruning());
         self.kept = kept.clone().map(|skip| &skip.live.key).collect();
-        let needed = list_live_dependencies_with_dependents(kept.map(|skip| &skip.live));
-        self.needed_by_kept = needed
-            .map(|(key, dependent)| (key.clone(), dependent.clone()))
-            .collect();
+        self.needed_by_kept = find_live_dependencies(kept.map(|skip| &skip.live));
     }
 
     /// Replaces the objects that the run deletes, and the dependents of these objects.
@@ -286,7 +272,8 @@ impl<'a> Judge<'a> {
                 dependent: dependent.clone(),
             });
         }
-        let annotated = self.annotated.get(&live.key).into_iter().flatten().copied();
+        let contents = self.contents.get(&live.key).into_iter();
+        let annotated = contents.flat_map(data_loss::objects_with_keep_annotation);
         if let Some(reason) = self.reason_to_keep_for_annotated(live, annotated) {
             return Some(reason);
         }
@@ -427,14 +414,15 @@ fn new_refusal_to_delete_owner<'d>(
     }
 }
 
-/// Returns the dependencies that manifests name: pairs of an object and a desired object that depends on it.
-fn list_manifest_dependencies_with_dependents(
-    desired: &Desired,
-) -> impl Iterator<Item = (&ObjectKey, &ObjectKey)> {
-    desired.members.iter().flat_map(|member| {
-        let depends_on = member.depends_on.iter();
-        depends_on.map(|key| (key, &member.key))
-    })
+/// Returns the dependencies that manifests name, each with a desired object that depends on it.
+fn find_manifest_dependencies(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey> {
+    let members = desired.members.iter();
+    members
+        .flat_map(|member| {
+            let depends_on = member.depends_on.iter();
+            depends_on.map(|key| (key.clone(), member.key.clone()))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -46,10 +46,8 @@ fn needed_to_bind(binding: &DesiredObject) -> Option<Permission> {
     };
     Some(Permission {
         namespace: binding.key.namespace.clone(),
-        group: RBAC.to_owned(),
-        resource: resource.to_owned(),
-        verb: Verb::Bind,
         name: Some(read_text_at(&value, "/roleRef/name")?.to_owned()),
+        ..Permission::cluster_wide(Verb::Bind, RBAC, resource)
     })
 }
 

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::dependencies::list_live_dependencies_with_dependents;
+use super::dependencies::find_live_dependencies;
 use super::{DependencyEdges, Judge, Judgement, KeptObjects, Plan, Policy, ReasonToKeep, Skip};
 use crate::manifest::desired::Desired;
 use crate::model::containers::Contents;
@@ -62,7 +62,7 @@ impl StateBeforeDeletes<'_> {
         let uids = self.desired_uids.clone();
         let mut judge = Judge::new(self.set, self.policy, self.desired, self.contents, uids);
         let needed = self.divide_further_members(plan, &judge, &mut skips);
-        judge.note_dependencies_of_desired(needed.iter());
+        judge.note_dependencies_of_desired(&needed);
         let (mut prunes, skips) = judge.divide_with_kept(&candidates, skips, &deleted);
         // The judge ignores prunes that turned out to be desired objects. They stay in the plan, so that each is
         // reported when its delete is due.
@@ -138,9 +138,7 @@ impl StateBeforeDeletes<'_> {
                 }
             }
         }
-        list_live_dependencies_with_dependents(desired.into_iter())
-            .map(|(key, dependent)| (key.clone(), dependent.clone()))
-            .collect()
+        find_live_dependencies(desired.into_iter())
     }
 }
 

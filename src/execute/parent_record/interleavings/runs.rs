@@ -8,7 +8,6 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::super::begin::KnownParent;
-use super::super::end::FinalRecord;
 use super::super::requests::{ParentWriteError, ParentWriting};
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::{Event, Interrupt};
@@ -159,9 +158,8 @@ impl Run<'_> {
         ended: Option<RunOperation>,
     ) -> Result<(), ParentWriteError> {
         let run = ended.map(|operation| self.entry(operation, RunResult::Done));
-        let final_record = FinalRecord { needed, exact };
         self.parent
-            .write_final_entry_and_record(known, final_record, run, &mut ignore)
+            .write_final_entry_and_record(known, needed, exact, run, &mut ignore)
             .await
     }
 

@@ -73,14 +73,7 @@ pub trait Work {
     }
 
     /// Reports actions that are skipped.
-    fn report_skipped(
-        &self,
-        _skipped: &[Skipped],
-        _graph: &Graph<Self::Action>,
-        _schedule: &Schedule,
-        _sink: &mut Sink<'_>,
-    ) {
-    }
+    fn report_skipped(&self, _skipped: &[Skipped], _graph: &Graph<Self::Action>, _sink: &mut Sink<'_>) {}
 
     /// Reports the number of writes that begin after a wait.
     fn report_writes_after_wait(&self, _count: usize, _sink: &mut Sink<'_>) {}
@@ -374,8 +367,7 @@ impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
         let end = self.work.take_answer(action, answer, &mut sink);
         let skipped = self.schedule.record_end(id, end);
         if !skipped.is_empty() {
-            self.work
-                .report_skipped(&skipped, self.graph, &self.schedule, &mut sink);
+            self.work.report_skipped(&skipped, self.graph, &mut sink);
         }
     }
 

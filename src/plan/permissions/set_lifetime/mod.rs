@@ -216,13 +216,7 @@ fn needed_to_explain_missing_kinds(desired: &Desired, past: &Past) -> Vec<Permis
         (Verb::List, "apiextensions.k8s.io", "customresourcedefinitions"),
         (Verb::List, "apiregistration.k8s.io", "apiservices"),
     ]
-    .map(|(verb, group, resource)| Permission {
-        namespace: None,
-        group: group.to_owned(),
-        resource: resource.to_owned(),
-        verb,
-        name: None,
-    })
+    .map(|(verb, group, resource)| Permission::cluster_wide(verb, group, resource))
     .to_vec()
 }
 
@@ -234,13 +228,7 @@ fn needed_to_list_objects_of_crd(key: &ObjectKey) -> Option<Permission> {
     }
     // A CRD is named after its resource: `PLURAL.GROUP`.
     let (plural, group) = key.name.split_once('.')?;
-    Some(Permission {
-        namespace: None,
-        group: group.to_owned(),
-        resource: plural.to_owned(),
-        verb: Verb::List,
-        name: None,
-    })
+    Some(Permission::cluster_wide(Verb::List, group, plural))
 }
 
 /// Returns the permissions for the parent.
@@ -265,11 +253,8 @@ fn needed_for_parent(set: &Set, parent_resource: &Resource, desired: &Desired) -
     if is_custom_resource {
         // The CRD has the label that permits its objects to be parents.
         needed.push(Permission {
-            namespace: None,
-            group: "apiextensions.k8s.io".to_owned(),
-            resource: "customresourcedefinitions".to_owned(),
-            verb: Verb::Get,
             name: Some(format!("{}.{}", parent_resource.plural, parent_resource.group)),
+            ..Permission::cluster_wide(Verb::Get, "apiextensions.k8s.io", "customresourcedefinitions")
         });
     }
     needed
@@ -280,10 +265,8 @@ fn needed_for_parent(set: &Set, parent_resource: &Resource, desired: &Desired) -
 fn needed_to_read_namespace(namespace: &str) -> Permission {
     Permission {
         namespace: Some(namespace.to_owned()),
-        group: String::new(),
-        resource: "namespaces".to_owned(),
-        verb: Verb::Get,
         name: Some(namespace.to_owned()),
+        ..Permission::cluster_wide(Verb::Get, "", "namespaces")
     }
 }
 
