@@ -74,7 +74,7 @@ impl Execution<'_> {
         });
         // An object outside of the set does not have the set's label.
         let others = self.plan.edges.known.outside.iter();
-        let others = others.map(|(key, resource)| (key, resource, Goal::Ready, Lookup::Name));
+        let others = others.map(|(key, live)| (key, &live.resource, Goal::Ready, Lookup::Name));
         members
             .chain(others)
             .filter(|(key, ..)| keys.contains(key))

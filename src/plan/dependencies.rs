@@ -2,12 +2,10 @@
 //! `apply_steps` and `prune_waves` order objects by them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use crate::model::depends_on::{DEPENDS_ON, Dependencies};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::resource::Resource;
 
 /// Objects that the manifests depend on, as they were read before the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,7 +13,7 @@ pub struct KnownDependencies {
     /// The dependencies that were Current when they were read.
     pub current: BTreeSet<ObjectKey>,
     /// The dependencies that are not among the manifests.
-    pub outside: BTreeMap<ObjectKey, Arc<Resource>>,
+    pub outside: BTreeMap<ObjectKey, Live>,
 }
 
 /// The dependencies between objects that a run respects.

@@ -1,5 +1,5 @@
-//! Desired and kept objects that depend on pruned objects, by their owner references: the garbage collector would
-//! delete them after the prune.
+//! Desired and kept objects, and objects that these need, which have owner references to pruned objects: the garbage
+//! collector would delete them after the prune.
 //!
 //! An object counts as a dependent as soon as one of its owners is deleted. If it has another owner, the garbage
 //! collector keeps the object until that owner is deleted, too, and it is not known when that will be.
@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Observed, Plan, Policy, Pruning, ReasonToKeep, Risk, Skip, loses_data};
+use super::{Observed, Plan, Policy, Pruning, ReasonToKeep, Risk, Skip, is_namespace_or_crd, loses_data};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::containers::Owners;
 use crate::model::identity::ObjectKey;
@@ -118,10 +118,11 @@ impl Dependents {
             live.filter(|live| desired_keys.contains(&live.key) || desired_uids.contains(&live.uid));
         let kept = skips
             .iter()
-            .filter(|skip| must_outlive_owners(skip, losses_of_owned));
+            .filter(|skip| must_outlive_owners(skip, policy, losses_of_owned));
+        let needed = observed.dependencies.outside.values();
         // The objects with owner references that stay in the cluster, by UID.
         let mut staying: BTreeMap<&str, Dependent> = BTreeMap::new();
-        for live in in_manifests.chain(kept.map(|skip| &skip.live)) {
+        for live in in_manifests.chain(kept.map(|skip| &skip.live)).chain(needed) {
             if live.presence == Presence::Present && !live.owners.is_empty() {
                 staying.insert(&live.uid, Dependent::from_live(live));
             }
@@ -254,17 +255,21 @@ impl Dependents {
     }
 }
 
-/// Returns whether a kept object is to stay when its owners are deleted. An object that is kept only because another
-/// object owns it, or because pruning is disabled, is deleted with its owner, as intended, unless a keep annotation
-/// protects it, or more than the object would be lost, and the user has not allowed that for the whole set: no rule
-/// about losses of data judges what the garbage collector deletes.
-fn must_outlive_owners(skip: &Skip, losses_of_owned: Risk) -> bool {
+/// Returns whether a kept object is to stay when its owners are deleted. An object that is kept for nothing but its owner
+/// is deleted with it, as intended, unless a keep annotation protects it, or more than the object would be lost: no rule
+/// about losses of data judges what the garbage collector deletes. The user may have allowed such losses for the whole
+/// set, except those of a namespace or CRD, whose contents were not read.
+fn must_outlive_owners(skip: &Skip, policy: &Policy, losses_of_owned: Risk) -> bool {
     let live = &skip.live;
     match skip.reason {
-        ReasonToKeep::Owned { .. } | ReasonToKeep::PruningDisabled => {
+        ReasonToKeep::Owned { .. } => {
             let is_lossy = live.parent_of.is_some() || loses_data(&live.key.group_kind);
-            live.keep_annotation.is_some() || is_lossy && losses_of_owned == Risk::Refused
+            live.keep_annotation.is_some()
+                || is_namespace_or_crd(live)
+                || is_lossy && losses_of_owned == Risk::Refused
         }
+        // A copy is deleted with its owner, whether pruning is enabled or not.
+        ReasonToKeep::PruningDisabled => live.has_part_of_label_written_by(&policy.appliers),
         _ => skip.stays_despite_pruning(),
     }
 }

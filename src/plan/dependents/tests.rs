@@ -5,7 +5,7 @@ use crate::model::containers::{Containers, Contents, HeldObject};
 use crate::model::identity::GroupKind;
 use crate::plan::containers::containers_that_stay;
 use crate::plan::fixtures::{desired, live, policy, set};
-use crate::plan::plan;
+use crate::plan::{KnownDependencies, plan};
 
 fn reference(uid: &str) -> OwnerReference {
     OwnerReference {
@@ -330,4 +330,90 @@ fn a_planned_detachment_is_found_once_where_its_object_is_not_listed() {
         let found = Dependents::find_again(&plan, &manifests, &HashSet::new(), &observed, &policy());
         assert_eq!(found.detachments.len(), 1, "{:?}", observed.others);
     }
+}
+
+/// The objects that the run has to detach from `pruned` before it deletes that.
+fn detached(desired: &Desired, observed: Observed, policy: &Policy) -> Vec<String> {
+    let dependents = plan(&set(), desired, &observed, policy).dependents;
+    let detachments = dependents.detachments.into_iter();
+    detachments
+        .map(|detachment| detachment.dependent.key.name)
+        .collect()
+}
+
+#[test]
+fn an_object_that_another_rule_keeps_is_not_deleted_with_its_owner() {
+    let [pruned, owned_one] = [config_map("pruned", &[]), config_map("owned", &["pruned"])];
+    let depending = |name: &str| {
+        let mut live = config_map(name, &[]);
+        live.dependencies.objects.push(owned_one.key.clone());
+        live
+    };
+    let of_members = |members: &[Live]| Observed {
+        members: [&[pruned.clone(), owned_one.clone()], members].concat(),
+        ..Observed::default()
+    };
+    let mut web = desired("ConfigMap", Some("shop"), "web");
+    let nothing_needed = Desired {
+        members: vec![web.clone()],
+        ..Desired::default()
+    };
+    web.depends_on.push(owned_one.key.clone());
+    let needed = Desired {
+        members: vec![web],
+        ..Desired::default()
+    };
+    let annotated = Live {
+        keep_annotation: Some("a: b".to_owned()),
+        ..depending("kept")
+    };
+    let outside = Observed {
+        members: vec![pruned.clone()],
+        dependencies: KnownDependencies {
+            outside: BTreeMap::from([(owned_one.key.clone(), owned_one.clone())]),
+            ..KnownDependencies::default()
+        },
+        ..Observed::default()
+    };
+    let table = [
+        (&nothing_needed, of_members(&[]), &[][..]),
+        (&nothing_needed, of_members(&[depending("pruned-2")]), &[]),
+        (&nothing_needed, of_members(&[annotated]), &["owned"]),
+        (&needed, of_members(&[]), &["owned"]),
+        // The dependency is in no set.
+        (&needed, outside, &["owned"]),
+    ];
+    for (desired, observed, expected) in table {
+        assert_eq!(detached(desired, observed, &policy()), expected);
+    }
+}
+
+#[test]
+fn a_namespace_is_not_deleted_with_its_owner_even_if_losses_are_allowed() {
+    let members = vec![
+        owned("ClusterRole.rbac.authorization.k8s.io", None, "pruned", &[]),
+        owned("Namespace", None, "town", &["pruned"]),
+    ];
+    let policy = Policy {
+        pruning: Pruning::WholeSet,
+        data_loss: Risk::Allowed,
+        ..policy()
+    };
+    let observed = Observed {
+        members,
+        ..Observed::default()
+    };
+    assert_eq!(detached(&Desired::default(), observed, &policy), ["town"]);
+}
+
+#[test]
+fn with_pruning_disabled_a_member_is_kept_but_not_a_copy() {
+    let [pruned, member] = [config_map("pruned", &[]), config_map("member", &["pruned"])];
+    let mut copy = config_map("copy", &["pruned"]);
+    copy.part_of_writers = vec!["a-controller".to_owned()];
+    let skips = [&member, &copy].map(|live| kept(live, ReasonToKeep::PruningDisabled));
+    assert_eq!(
+        found(&[pruned, member, copy], &skips, Observed::default()),
+        expected("member", &["pruned"], &["pruned"])
+    );
 }

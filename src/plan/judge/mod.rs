@@ -159,16 +159,34 @@ impl<'a> Judge<'a> {
             }
             prunes = rest;
             if prunes.len() == before {
+                self.replace_reasons_of_owned(&mut skips);
                 return (prunes, skips);
             }
         }
     }
 
-    /// Replaces the set of kept objects, and the set of objects that these depend on.
+    /// Gives objects that are kept because another object owns them the other reason to keep them, if there is one: the
+    /// owner may be deleted, and then the object has to stay for that reason.
+    fn replace_reasons_of_owned(&self, skips: &mut [Skip]) {
+        for Skip { live, reason } in skips {
+            if let ReasonToKeep::Owned { .. } = reason
+                && let Some(other) = self
+                    .reason_to_keep_hook(live)
+                    .or_else(|| self.reason_to_keep_for_others(live))
+            {
+                *reason = other;
+            }
+        }
+    }
+
+    /// Replaces the set of kept objects, and the set of objects that these depend on. Objects outside the set that a
+    /// desired or kept object depends on count as kept, too.
     fn replace_kept_and_needed_by_kept(&mut self, skips: &[Skip]) {
         let kept = skips.iter().filter(|skip| skip.stays_despite_pruning());
-        self.kept = kept.clone().map(|skip| &skip.live.key).collect();
-        self.needed_by_kept = find_live_dependencies(kept.map(|skip| &skip.live));
+        self.needed_by_kept = find_live_dependencies(kept.clone().map(|skip| &skip.live));
+        let needed = self.needed_by_kept.keys().chain(self.needed_by_desired.keys());
+        let outside = needed.filter(|key| !self.desired.contains(*key));
+        self.kept = kept.map(|skip| &skip.live.key).chain(outside).collect();
     }
 
     /// Replaces the objects that the run deletes, and the dependents of these objects.

@@ -146,6 +146,14 @@ fn cases_of_surroundings() -> Vec<Case> {
             members: vec![kept(live("ConfigMap", Some("old"), "kept"))],
             ..Around::default()
         }),
+        // The object that is needed is in no set.
+        within("holds kept", namespace(), |_| Around {
+            desired: vec![DesiredObject {
+                depends_on: vec![live("ConfigMap", Some("old"), "needed").key],
+                ..desired("ConfigMap", Some("shop"), "b")
+            }],
+            ..Around::default()
+        }),
         within("holds desired", namespace(), |_| Around {
             desired: vec![desired("ConfigMap", Some("old"), "b")],
             ..Around::default()
@@ -177,6 +185,17 @@ fn cases_of_surroundings() -> Vec<Case> {
                 ..kept(self::live("ConfigMap", Some("shop"), "b"))
             }],
             ..Around::default()
+        }),
+        within("owns", config_map(), |live| {
+            let owned = Live {
+                owners: vec![owned_by(live)],
+                ..self::live("ConfigMap", Some("shop"), "b")
+            };
+            Around {
+                hooks: vec![hook(&owned, HookKind::Lifecycle)],
+                members: vec![owned],
+                ..Around::default()
+            }
         }),
         within("owns", config_map(), |live| Around {
             parent_owner: Some(owned_by(live)),

@@ -44,8 +44,8 @@ pub fn needed_for_plan(
             needed.add_read(&object.key, &object.resource);
         }
     }
-    for (key, resource) in &plan.edges.known.outside {
-        needed.add_read(key, resource);
+    for (key, live) in &plan.edges.known.outside {
+        needed.add_read(key, &live.resource);
     }
     needed.add_deletes_and_detachments(plan);
     for verb in verbs_on_parent(set, parent, desired, plan, writing, now) {

@@ -53,7 +53,7 @@ pub(super) async fn find_dependencies_outside_manifests(
     let mut missing = BTreeSet::new();
     for key in outside {
         if let Some(live) = members.get(key) {
-            known.outside.insert(key.clone(), Arc::clone(&live.resource));
+            known.outside.insert(key.clone(), (*live).clone());
             continue;
         }
         match cluster.discovery.find_preferred(&key.group_kind) {
@@ -70,17 +70,14 @@ pub(super) async fn find_dependencies_outside_manifests(
             }
         }
     }
-    for (key, resource, is_current) in read_whether_current(cluster, unread, settings).await? {
-        match is_current {
-            None => {
-                missing.insert(key);
-            }
-            Some(is_current) => {
-                known.outside.insert(key.clone(), resource);
-                if is_current {
-                    known.current.insert(key.clone());
-                }
-            }
+    for (key, found) in read_whether_current(cluster, unread, settings).await? {
+        let Some((live, is_current)) = found else {
+            missing.insert(key);
+            continue;
+        };
+        known.outside.insert(key.clone(), live);
+        if is_current {
+            known.current.insert(key.clone());
         }
     }
     if missing.is_empty() {
@@ -90,12 +87,12 @@ pub(super) async fn find_dependencies_outside_manifests(
     }
 }
 
-/// Reads objects, and returns whether each is Current; `None` for one that does not exist.
+/// Reads objects, and returns each with whether it is Current; `None` for one that does not exist.
 async fn read_whether_current<'k>(
     cluster: &Cluster,
     unread: Vec<(&'k ObjectKey, Arc<Resource>)>,
     settings: ReadSettings<'_>,
-) -> Result<Vec<(&'k ObjectKey, Arc<Resource>, Option<bool>)>, Error> {
+) -> Result<Vec<(&'k ObjectKey, Option<(Live, bool)>)>, Error> {
     let reads = unread.into_iter().map(async |(key, resource)| {
         let object = read_object(&cluster.server, &resource, key)
             .await
@@ -103,9 +100,11 @@ async fn read_whether_current<'k>(
         let now = cluster.server.now();
         // The wait for this object reads it alone, too. So neither takes into account whether others of its kind
         // report.
-        let is_current =
-            object.map(|object| is_current(&object, &resource, OthersOfKind::Silent, now, settings));
-        Ok((key, resource, is_current))
+        let found = object.and_then(|object| {
+            let is_current = is_current(&object, &resource, OthersOfKind::Silent, now, settings);
+            Some((Live::from_object(&object, &resource)?, is_current))
+        });
+        Ok((key, found))
     });
     stream::iter(reads)
         .buffer_unordered(settings.concurrency)
