@@ -4,8 +4,6 @@ use std::fmt;
 
 use kube::config::KubeconfigError;
 
-use super::exec_credential_plugin::{ExecError, ExecFault};
-use super::kuberc::KubercError;
 use crate::cluster::proxy::InvalidProxy;
 use crate::error::{Error, ErrorKind};
 use crate::model::text::format_os_error;
@@ -50,45 +48,9 @@ pub(super) fn unusable_token() -> Error {
 
 pub(super) const REPLACE_THE_TOKEN: &str = "replace the token; `kubectl auth whoami` tests it";
 
-impl From<KubercError> for Error {
-    fn from(error: KubercError) -> Self {
-        Self::usage(error.to_string(), error.hint())
-    }
-}
-
 impl From<InvalidProxy> for Error {
     fn from(error: InvalidProxy) -> Self {
         let hint = "write it as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT";
         Self::usage(error.to_string(), hint)
-    }
-}
-
-impl From<ExecError> for Error {
-    fn from(error: ExecError) -> Self {
-        let kind = if error.fault.is_configuration_fault() {
-            ErrorKind::Usage
-        } else {
-            ErrorKind::Cluster
-        };
-        Self::new(kind, error.to_string()).with_hint(exec_hint(&error))
-    }
-}
-
-/// Returns the hint for a credentials plugin. A hint in the kubeconfig (`installHint`) is put on one line.
-fn exec_hint(error: &ExecError) -> String {
-    match (&error.fault, &error.install_hint) {
-        (ExecFault::NotInstalled, Some(hint)) => hint.split_whitespace().collect::<Vec<_>>().join(" "),
-        (ExecFault::NotInstalled, None) => "install it in a directory of PATH".to_owned(),
-        (ExecFault::Denied(_), _) => {
-            "add it to credentialPluginAllowlist in the kuberc if you trust it".to_owned()
-        }
-        (ExecFault::CurrentDirectory(_), _) => "remove empty and relative entries from PATH".to_owned(),
-        (ExecFault::ApiVersion(_) | ExecFault::OtherVersion { .. }, _) => {
-            "update the plugin, then let it rewrite the kubeconfig".to_owned()
-        }
-        (ExecFault::NoTerminal, _) => {
-            "log in at a terminal first, or use credentials that need no prompt".to_owned()
-        }
-        _ => "log in again; `kubectl auth whoami` runs the same plugin".to_owned(),
     }
 }

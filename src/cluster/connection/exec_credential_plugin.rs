@@ -6,8 +6,8 @@
 //! environment are never shown: all of them may hold secrets.
 
 use std::collections::HashMap;
-use std::io::{ErrorKind, IsTerminal as _, Read as _, stdin};
-use std::process::{ExitStatus, Stdio};
+use std::io::{self, IsTerminal as _, Read as _, stdin};
+use std::process::Stdio;
 use std::time::SystemTime;
 
 use k8s_openapi::jiff::Timestamp;
@@ -15,9 +15,11 @@ use kube::config::{ExecAuthCluster, ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::kuberc::{Denial, PluginPolicy};
+use super::kuberc::PluginPolicy;
 use super::{PluginPrompts, unless_empty};
+use crate::error::{Error, ErrorKind};
 use crate::find_program::{self, ProgramError};
+use crate::model::message::Message;
 use crate::model::text::format_os_error;
 
 const API_VERSIONS: [&str; 2] = [
@@ -35,82 +37,6 @@ pub(super) struct PluginCredentials {
     pub(super) until: Option<SystemTime>,
 }
 
-/// The error of a program that returned no credentials.
-#[derive(Debug, thiserror::Error)]
-#[error("credentials plugin {command:?} {fault}")]
-pub struct ExecError {
-    /// The program as the kubeconfig names it.
-    pub command: String,
-    pub fault: ExecFault,
-    /// The kubeconfig's hint for the installation of the program.
-    pub install_hint: Option<String>,
-}
-
-/// The reason why a program returned no credentials.
-#[derive(Debug, thiserror::Error)]
-pub enum ExecFault {
-    /// `exec` without `command`.
-    #[error("has no command in the kubeconfig's exec section")]
-    NoCommand,
-    /// An API version that kubectl does not speak either.
-    #[error("requests unsupported API version {0:?}")]
-    ApiVersion(String),
-    /// `interactiveMode: Always`, and no terminal.
-    #[error("needs a terminal, and standard input is not one")]
-    NoTerminal,
-    /// kubectl's preferences (kuberc) forbid it.
-    #[error(transparent)]
-    Denied(#[from] Denial),
-    /// There is no such program.
-    #[error("is not installed")]
-    NotInstalled,
-    /// The program was found only by a relative entry of `PATH`.
-    #[error("cannot be started: {0}")]
-    CurrentDirectory(ProgramError),
-    /// The program cannot be started.
-    #[error("cannot be started: {}", format_os_error(.0))]
-    NotStarted(std::io::Error),
-    /// The program failed. Its standard error was shown before.
-    #[error("failed: {0}")]
-    Failed(ExitStatus),
-    /// The program's answer is not an `ExecCredential`.
-    #[error("did not return an ExecCredential")]
-    Unreadable,
-    /// The program answered in another API version than the kubeconfig asks for.
-    #[error("returned another API version than {asked:?}")]
-    OtherVersion {
-        /// The version of the kubeconfig.
-        asked: String,
-    },
-    /// The program answered without credentials, or with half of a certificate and key.
-    #[error("returned neither a token nor a certificate with its key")]
-    Nothing,
-}
-
-impl From<ProgramError> for ExecFault {
-    fn from(error: ProgramError) -> Self {
-        match error {
-            ProgramError::NotFound => Self::NotInstalled,
-            ProgramError::CurrentDirectory(_) => Self::CurrentDirectory(error),
-        }
-    }
-}
-
-impl ExecFault {
-    /// Returns whether the kubeconfig or the machine is at fault, so that no program was run.
-    pub(super) fn is_configuration_fault(&self) -> bool {
-        matches!(
-            self,
-            Self::NoCommand
-                | Self::ApiVersion(_)
-                | Self::Denied(_)
-                | Self::NotInstalled
-                | Self::CurrentDirectory(_)
-                | Self::NotStarted(_)
-        )
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ExecCredential {
@@ -119,7 +45,7 @@ struct ExecCredential {
     status: Option<ExecStatus>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ExecStatus {
     expiration_timestamp: Option<Timestamp>,
@@ -130,41 +56,71 @@ struct ExecStatus {
 
 /// Runs the program, and waits for its answer. If the kubeconfig says that the program wants information about the
 /// cluster, `config.cluster` holds it.
+///
+/// # Errors
+///
+/// It is a usage error if the kubeconfig or the machine is at fault, so that no program was run.
 pub(super) fn run(
     config: &ExecConfig,
     prompts: PluginPrompts,
     policy: &PluginPolicy,
-) -> Result<PluginCredentials, ExecError> {
+) -> Result<PluginCredentials, Error> {
     let command = config.command.as_deref().unwrap_or_default();
-    run_if_allowed(config, command, prompts, policy).map_err(|fault| ExecError {
-        command: command.to_owned(),
-        fault,
-        install_hint: config.install_hint.clone().filter(|hint| !hint.is_empty()),
+    run_if_allowed(config, command, prompts, policy).map_err(|mut error| {
+        for message in &mut error.messages {
+            message
+                .text
+                .insert_str(0, &format!("credentials plugin {command:?} "));
+        }
+        error
     })
 }
 
+/// Runs the program. The name of the program is missing from the text of an error.
 fn run_if_allowed(
     config: &ExecConfig,
     command: &str,
     prompts: PluginPrompts,
     policy: &PluginPolicy,
-) -> Result<PluginCredentials, ExecFault> {
+) -> Result<PluginCredentials, Error> {
     let version = config.api_version.as_deref().unwrap_or_default();
     if command.is_empty() {
-        return Err(ExecFault::NoCommand);
+        return Err(Error::usage(
+            "has no command in the kubeconfig's exec section",
+            LOG_IN_AGAIN,
+        ));
     }
     if !API_VERSIONS.contains(&version) {
-        return Err(ExecFault::ApiVersion(version.to_owned()));
+        return Err(Error::usage(
+            format!("requests unsupported API version {version:?}"),
+            UPDATE_THE_PLUGIN,
+        ));
     }
-    policy.check(command)?;
+    if let Some(denial) = policy.find_denial(command) {
+        return Err(Error::usage(
+            denial,
+            "add it to credentialPluginAllowlist in the kuberc if you trust it",
+        ));
+    }
     let is_interactive = prompts == PluginPrompts::AsKubeconfig
         && match config.interactive_mode {
             Some(ExecInteractiveMode::Never) => false,
             Some(ExecInteractiveMode::IfAvailable) | None => stdin().is_terminal(),
             Some(ExecInteractiveMode::Always) if stdin().is_terminal() => true,
-            Some(ExecInteractiveMode::Always) => return Err(ExecFault::NoTerminal),
+            Some(ExecInteractiveMode::Always) => {
+                let text = "needs a terminal, and standard input is not one";
+                return Err(Error::new(ErrorKind::Cluster, text)
+                    .with_hint("log in at a terminal first, or use credentials that need no prompt"));
+            }
         };
-    let mut child = find_program::command_for(command)?
+    let mut child = find_program::command_for(command)
+        .map_err(|error| match error {
+            ProgramError::NotFound => not_installed(config),
+            ProgramError::CurrentDirectory(_) => Error::usage(
+                format!("cannot be started: {error}"),
+                "remove empty and relative entries from PATH",
+            ),
+        })?
         .args(config.args.iter().flatten())
         .envs(config.env.iter().flatten().filter_map(read_name_and_value))
         .env(
@@ -184,21 +140,49 @@ fn run_if_allowed(
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => ExecFault::NotInstalled,
-            _ => ExecFault::NotStarted(error),
+            io::ErrorKind::NotFound => not_installed(config),
+            _ => not_started(&error),
         })?;
     let mut answer = Vec::new();
     if let Some(stdout) = child.stdout.take() {
         stdout
             .take(ANSWER_LIMIT)
             .read_to_end(&mut answer)
-            .map_err(ExecFault::NotStarted)?;
+            .map_err(|error| not_started(&error))?;
     }
-    let status = child.wait().map_err(ExecFault::NotStarted)?;
+    let status = child.wait().map_err(|error| not_started(&error))?;
     if !status.success() {
-        return Err(ExecFault::Failed(status));
+        return Err(no_credentials(format!("failed: {status}")));
     }
     parse_answer(&answer, version)
+}
+
+const LOG_IN_AGAIN: &str = "log in again; `kubectl auth whoami` runs the same plugin";
+const UPDATE_THE_PLUGIN: &str = "update the plugin, then let it rewrite the kubeconfig";
+
+/// The error about a program that is not installed. A hint in the kubeconfig (`installHint`) is put on one line.
+fn not_installed(config: &ExecConfig) -> Error {
+    let words = config
+        .install_hint
+        .iter()
+        .flat_map(|hint| hint.split_whitespace());
+    let hint = unless_empty(Some(words.collect::<Vec<_>>().join(" ")));
+    Error::usage(
+        "is not installed",
+        hint.unwrap_or_else(|| "install it in a directory of PATH".to_owned()),
+    )
+}
+
+fn not_started(error: &io::Error) -> Error {
+    Error::usage(
+        format!("cannot be started: {}", format_os_error(error)),
+        LOG_IN_AGAIN,
+    )
+}
+
+/// The error about a program that was run, and returned no credentials.
+fn no_credentials(text: impl Into<Message>) -> Error {
+    Error::new(ErrorKind::Cluster, text).with_hint(LOG_IN_AGAIN)
 }
 
 /// Limit of an answer in bytes: a token, or a certificate with its key.
@@ -221,39 +205,33 @@ fn format_exec_info(version: &str, is_interactive: bool, cluster: Option<&ExecAu
 }
 
 /// Parses an answer in JSON or YAML, as client-go does.
-fn parse_answer(answer: &[u8], version: &str) -> Result<PluginCredentials, ExecFault> {
-    let text = str::from_utf8(answer).map_err(|_| ExecFault::Unreadable)?;
-    let Some(Ok(document)) = kubernetes_yaml::documents(text).next() else {
-        return Err(ExecFault::Unreadable);
-    };
-    let credential: ExecCredential =
-        serde_json::from_value(document.to_value()).map_err(|_| ExecFault::Unreadable)?;
-    if credential.kind.as_deref() != Some("ExecCredential") {
-        return Err(ExecFault::Unreadable);
-    }
+fn parse_answer(answer: &[u8], version: &str) -> Result<PluginCredentials, Error> {
+    let credential = parse_credential(answer)
+        .filter(|credential| credential.kind.as_deref() == Some("ExecCredential"))
+        .ok_or_else(|| no_credentials("did not return an ExecCredential"))?;
     if credential.api_version.as_deref() != Some(version) {
-        return Err(ExecFault::OtherVersion {
-            asked: version.to_owned(),
-        });
+        let text = format!("returned another API version than {version:?}");
+        return Err(Error::new(ErrorKind::Cluster, text).with_hint(UPDATE_THE_PLUGIN));
     }
-    let status = credential.status.ok_or(ExecFault::Nothing)?;
-    let certificate = match (
-        unless_empty(status.client_certificate_data),
-        unless_empty(status.client_key_data),
-    ) {
-        (Some(certificate), Some(key)) => Some((certificate, key)),
-        (None, None) => None,
-        _ => return Err(ExecFault::Nothing),
-    };
+    let status = credential.status.unwrap_or_default();
     let token = unless_empty(status.token);
-    if token.is_none() && certificate.is_none() {
-        return Err(ExecFault::Nothing);
+    let certificate = unless_empty(status.client_certificate_data);
+    let key = unless_empty(status.client_key_data);
+    if certificate.is_some() != key.is_some() || (token.is_none() && certificate.is_none()) {
+        return Err(no_credentials(
+            "returned neither a token nor a certificate with its key",
+        ));
     }
     Ok(PluginCredentials {
         token,
-        certificate,
+        certificate: certificate.zip(key),
         until: status.expiration_timestamp.map(SystemTime::from),
     })
+}
+
+fn parse_credential(answer: &[u8]) -> Option<ExecCredential> {
+    let document = kubernetes_yaml::documents(str::from_utf8(answer).ok()?).next()?;
+    serde_json::from_value(document.ok()?.to_value()).ok()
 }
 
 #[cfg(test)]
@@ -315,7 +293,7 @@ mod tests {
             error.to_string(),
             "credentials plugin \"no-such-credentials-plugin\" is not installed"
         );
-        assert_eq!(error.install_hint.as_deref(), Some("brew install it"));
+        assert_eq!(error.hints(), ["brew install it"]);
     }
 
     #[test]
@@ -329,11 +307,11 @@ mod tests {
             run(&config, PluginPrompts::Forbidden, &PluginPolicy::AllowAll)
                 .err()
                 .expect("a fault")
-                .fault
+                .to_string()
         };
-        assert!(matches!(error(config(V1, "")), ExecFault::NoCommand));
+        assert!(error(config(V1, "")).contains("has no command"));
         let old = "client.authentication.k8s.io/v1alpha1";
-        assert!(matches!(error(config(old, "true")), ExecFault::ApiVersion(_)));
+        assert!(error(config(old, "true")).contains("requests unsupported API version"));
     }
 
     #[test]

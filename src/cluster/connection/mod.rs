@@ -177,13 +177,8 @@ impl ConnectionOptions {
         // Requests are repeated by `ApiServer`, which counts them.
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
-        let plugin = config
-            .auth_info
-            .exec
-            .as_ref()
-            .and_then(|exec| exec.command.as_deref());
-        let policy = kuberc::read_policy(self.kuberc.as_deref(), plugin)?;
-        let credential = user_credentials::log_in(&mut config.auth_info, self.plugin_prompts, policy)?;
+        let credential =
+            user_credentials::log_in(&mut config.auth_info, self.plugin_prompts, self.kuberc.as_deref())?;
         config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
         Ok(Configured {
             config,

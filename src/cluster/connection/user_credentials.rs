@@ -12,7 +12,7 @@ use kube::config::{AuthInfo, ExecConfig};
 use super::PluginPrompts;
 use super::error::{REPLACE_THE_TOKEN, unusable_token};
 use super::exec_credential_plugin::{self, PluginCredentials};
-use super::kuberc::PluginPolicy;
+use super::kuberc::{self, PluginPolicy};
 use crate::cluster::apiserver::{Credential, Token, TokenSource};
 use crate::error::Error;
 use crate::regular_file::{self, SMALL};
@@ -21,11 +21,12 @@ use crate::regular_file::{self, SMALL};
 const TOKEN_FILE_PERIOD: Duration = Duration::from_mins(1);
 
 /// Removes the token file and the program from the user, and returns the credential that they supply. If the program
-/// returns a certificate, it replaces the user's certificate.
+/// returns a certificate, it replaces the user's certificate. The preferences, which `kuberc` names, say whether the
+/// program may run.
 pub(super) fn log_in(
     user: &mut AuthInfo,
     prompts: PluginPrompts,
-    policy: PluginPolicy,
+    kuberc: Option<&Path>,
 ) -> Result<Option<Credential>, Error> {
     if let Some(provider) = &user.auth_provider
         && provider.name != "oidc"
@@ -45,7 +46,7 @@ pub(super) fn log_in(
     // If the user has a token or a user name, the program is not needed.
     match user.exec.take() {
         Some(config) if user.token.is_none() && user.username.is_none() => {
-            log_in_by_program(config, user, prompts, policy)
+            log_in_by_program(config, user, prompts, kuberc::read_policy(kuberc)?)
         }
         _ => Ok(None),
     }
@@ -142,35 +143,24 @@ mod tests {
     fn a_token_file_prevails_and_may_be_late() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("token");
-        assert!(
-            log_in(
-                &mut user_with_file(&file, None),
-                PluginPrompts::Forbidden,
-                PluginPolicy::AllowAll
-            )
-            .is_err()
-        );
+        assert!(log_in(&mut user_with_file(&file, None), PluginPrompts::Forbidden, None).is_err());
         let mut late = user_with_file(&file, Some("inline"));
         assert!(
-            log_in(&mut late, PluginPrompts::Forbidden, PluginPolicy::AllowAll)
+            log_in(&mut late, PluginPrompts::Forbidden, None)
                 .expect("a token")
                 .is_none()
         );
         assert!(late.token.is_some());
 
         std::fs::write(&file, "SUPERSECRET\nSECRET").expect("a file");
-        let error = log_in(
-            &mut user_with_file(&file, None),
-            PluginPrompts::Forbidden,
-            PluginPolicy::AllowAll,
-        )
-        .err()
-        .expect("no token");
+        let error = log_in(&mut user_with_file(&file, None), PluginPrompts::Forbidden, None)
+            .err()
+            .expect("no token");
         assert!(!error.to_string().contains("SECRET"), "{error}");
         std::fs::write(&file, " abc\n").expect("a file");
         let mut user = user_with_file(&file, Some("inline"));
         assert!(
-            log_in(&mut user, PluginPrompts::Forbidden, PluginPolicy::AllowAll)
+            log_in(&mut user, PluginPrompts::Forbidden, None)
                 .expect("a token")
                 .is_some()
         );
@@ -184,7 +174,7 @@ mod tests {
                 auth_provider: serde_json::from_value(serde_json::json!({"name": name})).ok(),
                 ..AuthInfo::default()
             };
-            log_in(&mut user, PluginPrompts::Forbidden, PluginPolicy::AllowAll)
+            log_in(&mut user, PluginPrompts::Forbidden, None)
         };
         assert!(provider("gcp").is_err());
         assert!(provider("oidc").is_ok());
