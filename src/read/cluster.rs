@@ -9,11 +9,10 @@ use tokio::time::Instant;
 
 use super::early_reads::EarlyReads;
 use super::found_set::FoundSet;
-use super::kinds_missing_from_discovery::{self as missing_kinds, KindWait};
-use super::{UndeterminedKindError, describe_kinds_hidden_without_permission};
+use super::kinds_missing_from_discovery::{self as missing_kinds, HiddenKinds, KindWait};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Endpoint;
-use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup};
+use crate::cluster::discovery::{self, Discovery, KindLookup};
 use crate::error::Error;
 use crate::manifest::Manifest;
 use crate::manifest::desired;
@@ -65,26 +64,10 @@ impl KindWaits {
     }
 }
 
-/// Names of the kinds whose objects a search of all kinds misses.
-pub struct NamesOfHiddenKinds {
-    /// Describes the kinds that are unknown because the user lacks a permission; `None` if the user has it.
-    without_permission: Option<String>,
-    /// CRDs that serve no version, and APIs that do not answer.
-    pub unserved: Vec<String>,
-}
-
-impl NamesOfHiddenKinds {
-    /// Returns all names of hidden kinds, whatever hides them.
-    pub fn names(&self) -> Vec<String> {
-        let permission = self.without_permission.iter();
-        permission.chain(&self.unserved).cloned().collect()
-    }
-}
-
 impl Cluster {
     /// Repeats discovery after a pause, such as an open prompt, during which the server may have begun to serve new
     /// kinds.
-    pub async fn discover_again(&mut self) -> Result<(), DiscoveryError> {
+    pub async fn discover_again(&mut self) -> Result<(), Error> {
         let fresh = discovery::fetch(&self.server).await?;
         self.discovery = fresh.with_not_yet_served_of(&self.discovery);
         Ok(())
@@ -92,10 +75,7 @@ impl Cluster {
 
     /// Adds to discovery the kinds that the CRDs among the manifests will make the server serve. Waits for kinds of the
     /// manifests whose CRDs the cluster has already, because discovery lags behind new CRDs.
-    pub async fn complete_discovery_for_manifests(
-        &mut self,
-        manifests: &[Manifest],
-    ) -> Result<(), UndeterminedKindError> {
+    pub async fn complete_discovery_for_manifests(&mut self, manifests: &[Manifest]) -> Result<(), Error> {
         let definitions: Vec<Value> = manifests
             .iter()
             .filter(|manifest| manifest.gvk.group_kind() == GroupKind::custom_resource_definition())
@@ -135,10 +115,7 @@ impl Cluster {
 
     /// Determines the state of recorded kinds that are missing from discovery, by a discovery that is younger than the
     /// records. Sends nothing if no recorded kind is missing.
-    pub async fn await_or_judge_recorded_kinds(
-        &mut self,
-        records: &[&RecordedKinds],
-    ) -> Result<(), UndeterminedKindError> {
+    pub async fn await_or_judge_recorded_kinds(&mut self, records: &[&RecordedKinds]) -> Result<(), Error> {
         let Self {
             server,
             discovery,
@@ -179,33 +156,16 @@ impl Cluster {
         &self,
         discovery: &mut Discovery,
         find_missing: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
-    ) -> Result<(), UndeterminedKindError> {
+    ) -> Result<(), Error> {
         let wait = self.kind_waits.start();
         missing_kinds::await_or_judge_missing_kinds(&self.server, discovery, find_missing, &wait).await
     }
 
     /// Waits until discovery lists every kind that a CRD or an `APIService` defines, so that a search of all kinds is
     /// complete. Returns the names of the kinds that stay hidden from the search.
-    pub async fn await_all_kinds(&mut self) -> Result<NamesOfHiddenKinds, UndeterminedKindError> {
+    pub async fn await_all_kinds(&mut self) -> Result<HiddenKinds, Error> {
         let wait = self.kind_waits.start();
-        let hidden_kinds = missing_kinds::await_all_kinds(&self.server, &mut self.discovery, &wait).await?;
-        let failures = self.discovery.failures().iter().map(ToString::to_string);
-        Ok(NamesOfHiddenKinds {
-            without_permission: hidden_kinds
-                .missing_permission
-                .map(describe_kinds_hidden_without_permission),
-            unserved: hidden_kinds.definitions.into_iter().chain(failures).collect(),
-        })
-    }
-
-    /// Waits until the server serves the resource that the command line names. Returns the reason if its CRD keeps it
-    /// from being served; see [`missing_kinds::await_kind_named_by_argument`].
-    pub(super) async fn await_kind_of_argument(
-        &mut self,
-        argument: &str,
-    ) -> Result<Option<discovery::KeptKind>, UndeterminedKindError> {
-        let wait = self.kind_waits.start();
-        missing_kinds::await_kind_named_by_argument(&self.server, &mut self.discovery, argument, &wait).await
+        missing_kinds::await_all_kinds(&self.server, &mut self.discovery, &wait).await
     }
 
     /// Lists the objects in these namespaces, and the objects of the kinds that these CRDs define.
@@ -215,15 +175,14 @@ impl Cluster {
         concurrency: usize,
     ) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
         let wait = self.kind_waits.start();
-        let discovery = &mut self.discovery;
-        Ok(super::list_contents_of_namespaces_and_crds(
+        super::list_contents_of_namespaces_and_crds(
             &self.server,
-            discovery,
+            &mut self.discovery,
             containers,
             concurrency,
             &wait,
         )
-        .await?)
+        .await
     }
 }
 

@@ -9,9 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::Value;
 
-use super::kinds_missing_from_discovery::{
-    KindWait, UndeterminedKindError, await_all_kinds, describe_kinds_hidden_without_permission,
-};
+use super::kinds_missing_from_discovery::{KindWait, await_all_kinds};
 use super::list::{EVERYTHING, ListError};
 use super::served_version::list_in_served_version;
 use crate::cluster::apiserver::ApiServer;
@@ -38,13 +36,12 @@ pub async fn list_contents_of_namespaces_and_crds(
     containers: &[Live],
     concurrency: usize,
     wait: &KindWait<'_>,
-) -> Result<BTreeMap<ObjectKey, Contents>, ContentsError> {
+) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
     let mut hidden_kinds = None;
     if containers.iter().any(|live| live.key.group_kind.is_namespace()) {
-        // `definitions` of the result is not used: deleting a namespace does not delete objects of kinds whose definitions
-        // serve no version.
-        let missing_permission = await_all_kinds(server, discovery, wait).await?.missing_permission;
-        hidden_kinds = missing_permission.map(describe_kinds_hidden_without_permission);
+        // `unserved` of the result is not used: deleting a namespace does not delete objects of kinds whose definitions
+        // serve no version, and `unanswering` has the APIs that do not answer.
+        hidden_kinds = await_all_kinds(server, discovery, wait).await?.without_permission;
     }
     let mut contents = list_contents_without_waiting(server, discovery, containers, concurrency).await?;
     for (key, held) in &mut contents {
@@ -55,37 +52,12 @@ pub async fn list_contents_of_namespaces_and_crds(
     Ok(contents)
 }
 
-/// The reason why the contents of a namespace or CRD could not be determined.
-#[derive(Debug, thiserror::Error)]
-pub enum ContentsError {
-    /// It is not known which kinds the server has.
-    #[error(transparent)]
-    UndeterminedKind(#[from] UndeterminedKindError),
-    /// The cluster did not answer a list, or refused the user.
-    #[error("{error}")]
-    List {
-        /// The collection.
-        place: ListTarget,
-        /// The answer of the server.
-        error: ListError,
-    },
-}
-
-impl From<ContentsError> for Error {
-    fn from(error: ContentsError) -> Self {
-        match error {
-            ContentsError::UndeterminedKind(error) => error.into(),
-            ContentsError::List { place, error } => (place, error).into(),
-        }
-    }
-}
-
 async fn list_contents_without_waiting(
     server: &ApiServer,
     discovery: &Discovery,
     containers: &[Live],
     concurrency: usize,
-) -> Result<BTreeMap<ObjectKey, Contents>, ContentsError> {
+) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
     let mut contents = BTreeMap::new();
     let mut namespaces: Vec<&ObjectKey> = Vec::new();
     for live in containers {
@@ -162,7 +134,7 @@ async fn list_objects_of_namespaces(
     resources: &[Arc<Resource>],
     concurrency: usize,
     contents: &mut BTreeMap<ObjectKey, Contents>,
-) -> Result<(), ContentsError> {
+) -> Result<(), Error> {
     let places = resources.iter().flat_map(|resource| {
         namespaces
             .iter()
@@ -178,7 +150,7 @@ async fn list_objects_of_namespaces(
         let held = contents.entry(key.clone()).or_default();
         match listed {
             Ok(objects) => held.objects.extend(objects),
-            Err(error) if error.is_same_for_every_list() => return Err(ContentsError::List { place, error }),
+            Err(error) if error.is_same_for_every_list() => return Err((place, error).into()),
             // For example forbidden to this user: the namespace then holds something unknown.
             Err(_) => held.unknown.push(place.resource.plural.clone()),
         }

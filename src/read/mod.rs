@@ -33,14 +33,12 @@ mod whole_members;
 
 pub use cluster::{Cluster, KindWaits};
 pub use cluster_state::{ClusterState, Goal, ReadSettings, WithLiveFields, read_cluster_state};
-pub use contents::{ContentsError, list_contents_of_namespaces_and_crds};
+pub use contents::list_contents_of_namespaces_and_crds;
 pub use definitions::{Definitions, read_crds_by_kind};
 pub use early_reads::{EarlyReads, Wanted};
 pub use error::{failed_selection, forbidden_parent_kind, no_set_to_move, no_such_set, unknowable_kind};
 pub use forbidden_values::leave_out_forbidden_values;
-pub use kinds_missing_from_discovery::{
-    KindWait, UndeterminedKindError, describe_kinds_hidden_without_permission,
-};
+pub use kinds_missing_from_discovery::KindWait;
 pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
 pub use list_collections::{list_collections, list_in_all_namespaces, list_labeled_objects, unique_by_uid};
 pub use list_visible::{ListOptions, ListResults, list_visible, list_visible_everywhere};

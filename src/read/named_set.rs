@@ -24,6 +24,7 @@ use crate::model::history_annotation::History;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::model::set::{ParentObject, Set};
+use crate::model::text::first_names_and_more;
 use crate::model::write_settings::SetReference;
 use crate::plan::Dependent;
 
@@ -175,20 +176,21 @@ pub async fn find_or_await_parent_resource(
     reference: &SetReference,
 ) -> Result<Arc<Resource>, Error> {
     let text = reference.resource.as_deref().unwrap_or("secrets");
-    if let Some(kept) = cluster.await_kind_of_argument(text).await? {
-        let kind = kept.kind.map_or_else(|| text.to_owned(), |kind| kind.to_string());
-        return Err(Error::for_kind_not_served(format!(
-            "kind {kind} is not served: {}",
-            kept.reason
-        )));
+    let mut unserved = Vec::new();
+    if cluster.discovery.find_by_argument(text) == KindLookup::Absent {
+        unserved = cluster.await_all_kinds().await?.unserved;
     }
     match cluster.discovery.find_by_argument(text) {
         KindLookup::Found(resource) => Ok(Arc::new(resource.clone())),
         KindLookup::GroupFailed(failure) => Err(unknowable_kind(text, failure)),
-        KindLookup::Absent => Err(Error::usage(
+        KindLookup::Absent if unserved.is_empty() => Err(Error::usage(
             format!("the server doesn't have a resource type {text:?} that can be the parent of a set"),
             "use secret/NAME, configmap/NAME or RESOURCE.GROUP/NAME",
         )),
+        KindLookup::Absent => Err(Error::for_kind_not_served(format!(
+            "the server doesn't serve a resource type {text:?}; defined, but not served: {}",
+            first_names_and_more(unserved)
+        ))),
     }
 }
 

@@ -14,8 +14,7 @@ use super::kinds_missing_from_discovery::{KindWait, PAUSE, determine_missing_kin
 use super::list::{ListError, Selector, list};
 use super::parent::{METADATA, crd_path};
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::cluster::discovery::{self, Discovery, KindLookup, MissingKind, ResourceLookup};
-use crate::model::identity::GroupVersionKind;
+use crate::cluster::discovery::{self, Discovery, KindLookup, MissingKind};
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::{Resource, Scope};
 
@@ -23,23 +22,10 @@ use crate::model::resource::{Resource, Scope};
 enum ServedVersion {
     /// None: the kind is gone, and with it all of its objects.
     Gone,
-    /// Only another version than the one in the path.
-    As(Resource),
     /// Another version, and perhaps the one in the path as well.
-    AlsoAs(Resource),
+    Other(Resource),
     /// The version in the path, as far as is known. So the meaning of the 404 is unknown.
     Unchanged,
-}
-
-/// The thing that a 404 for an object proves to be missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
-    /// The object. The server knows its kind.
-    Object,
-    /// The kind, and with it the object.
-    Kind,
-    /// The version in the path. The object may exist in another version.
-    Version,
 }
 
 /// Lists one collection in the version in which the server serves it now; a kind that is gone has no objects. `pick`
@@ -68,7 +54,7 @@ pub async fn list_in_served_version<T>(
     loop {
         match find_served_version(server, resource).await? {
             ServedVersion::Gone => return Ok(Vec::new()),
-            ServedVersion::As(other) | ServedVersion::AlsoAs(other) => return read(&Arc::new(other)).await,
+            ServedVersion::Other(other) => return read(&Arc::new(other)).await,
             // Either the kind was just defined, and soon served, or its definition is being deleted, and soon gone.
             ServedVersion::Unchanged => match read(resource).await {
                 Err(error) if error.is_not_served() && !wait.is_over() => sleep(PAUSE).await,
@@ -97,23 +83,18 @@ async fn is_forbidden_since_namespace_gone(
             .is_err_and(|error| error.is_missing_object())
 }
 
-/// Returns what this error of a request for an object proves to be missing; `None` if it proves nothing.
-pub(super) async fn determine_what_is_missing(
+/// Returns whether this error of a request for an object proves that the object does not exist: because the server knows
+/// its kind, or because its kind is gone. In another version, the object may exist.
+pub(super) async fn is_object_gone(
     server: &ApiServer,
     resource: &Resource,
     error: &ApiError,
-) -> Result<Option<Missing>, ApiError> {
-    if !error.has_status_code(StatusCode::NOT_FOUND) {
-        return Ok(None);
+) -> Result<bool, ApiError> {
+    if !error.has_status_code(StatusCode::NOT_FOUND) || error.is_missing_object() {
+        return Ok(error.is_missing_object());
     }
-    if error.is_missing_object() {
-        return Ok(Some(Missing::Object));
-    }
-    Ok(match find_served_version(server, resource).await? {
-        ServedVersion::Gone => Some(Missing::Kind),
-        ServedVersion::As(_) => Some(Missing::Version),
-        ServedVersion::AlsoAs(_) | ServedVersion::Unchanged => None,
-    })
+    let served = find_served_version(server, resource).await?;
+    Ok(matches!(served, ServedVersion::Gone))
 }
 
 async fn find_served_version(server: &ApiServer, resource: &Resource) -> Result<ServedVersion, ApiError> {
@@ -124,7 +105,7 @@ async fn find_served_version(server: &ApiServer, resource: &Resource) -> Result<
         }
         Err(error) if error.is_missing_object() => await_version_without_crd(server, resource).await,
         Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => {
-            let discovery = discovery::fetch(server).await.map_err(|error| error.request)?;
+            let discovery = discovery::request(server).await?;
             Ok(find_other_version(&discovery, resource).unwrap_or(ServedVersion::Unchanged))
         }
         Err(error) => Err(error),
@@ -133,39 +114,28 @@ async fn find_served_version(server: &ApiServer, resource: &Resource) -> Result<
 
 fn find_served_version_in_crd(definition: &Value, resource: &Resource) -> ServedVersion {
     let versions = definition["spec"]["versions"].as_array();
-    let (own, others): (Vec<&str>, Vec<&str>) = versions
+    let other = versions
         .into_iter()
         .flatten()
         .filter(|version| version["served"] == true)
         .filter_map(|version| version["name"].as_str())
-        .partition(|version| *version == resource.version);
-    let other = others.first().map(|version| Resource {
-        version: (*version).to_owned(),
-        ..resource.clone()
-    });
-    match other {
-        Some(other) if own.is_empty() => ServedVersion::As(other),
-        Some(other) => ServedVersion::AlsoAs(other),
-        None => ServedVersion::Unchanged,
-    }
+        .find(|version| *version != resource.version);
+    other.map_or(ServedVersion::Unchanged, |version| {
+        ServedVersion::Other(Resource {
+            version: version.to_owned(),
+            ..resource.clone()
+        })
+    })
 }
 
 /// Returns how a kind is served if discovery prefers another version than the one of `resource`; otherwise `None`.
 fn find_other_version(discovery: &Discovery, resource: &Resource) -> Option<ServedVersion> {
-    let KindLookup::Found(found) = discovery.find_preferred(&resource.group_kind()) else {
-        return None;
-    };
-    if found.version == resource.version {
-        return None;
+    match discovery.find_preferred(&resource.group_kind()) {
+        KindLookup::Found(found) if found.version != resource.version => {
+            Some(ServedVersion::Other(found.clone()))
+        }
+        _ => None,
     }
-    let gvk = GroupVersionKind {
-        version: resource.version.clone(),
-        ..found.gvk()
-    };
-    Some(match discovery.find_resource(&gvk) {
-        ResourceLookup::UnknownKind { .. } => ServedVersion::As(found.clone()),
-        _ => ServedVersion::AlsoAs(found.clone()),
-    })
 }
 
 /// Determines how a kind without a definition is served: it is built in or of an aggregated API, or its definition is
@@ -177,7 +147,7 @@ async fn await_version_without_crd(
     let kind = resource.group_kind();
     let wait = KindWait::without_report();
     loop {
-        let discovery = discovery::fetch(server).await.map_err(|error| error.request)?;
+        let discovery = discovery::request(server).await?;
         if let Some(served) = find_other_version(&discovery, resource) {
             return Ok(served);
         }

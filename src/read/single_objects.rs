@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::list::{ListError, WHOLE_OBJECTS};
 use super::live::read_owners;
 use super::parent::METADATA;
-use super::served_version::{Missing, determine_what_is_missing};
+use super::served_version::is_object_gone;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
@@ -86,20 +86,6 @@ pub(super) async fn read(
     resource: &Resource,
     accept: &str,
 ) -> Result<Option<Value>, ApiError> {
-    match read_or_find_missing(server, key, resource, accept).await? {
-        Ok(object) => Ok(Some(object)),
-        Err((Missing::Object | Missing::Kind, _)) => Ok(None),
-        Err((Missing::Version, error)) => Err(error),
-    }
-}
-
-/// Reads an object, or determines what is missing, and returns that with the server's 404.
-async fn read_or_find_missing(
-    server: &ApiServer,
-    key: &ObjectKey,
-    resource: &Resource,
-    accept: &str,
-) -> Result<Result<Value, (Missing, ApiError)>, ApiError> {
     let path = resource.path_of(key);
     let mut reply = server.get(&path, accept).await;
     // Reads again at once: if a proxy has cut off the body of an answer, a 404 for a missing object looks like this,
@@ -112,12 +98,8 @@ async fn read_or_find_missing(
     }
     let reply = match reply {
         Ok(reply) => reply,
-        Err(error) => {
-            return match determine_what_is_missing(server, resource, &error).await? {
-                Some(missing) => Ok(Err((missing, error))),
-                None => Err(error),
-            };
-        }
+        Err(error) if is_object_gone(server, resource, &error).await? => return Ok(None),
+        Err(error) => return Err(error),
     };
     match reply.json() {
         Ok(object) if has_name_and_namespace_of(&object, key) => match read_owners(&object["metadata"]) {
@@ -125,7 +107,7 @@ async fn read_or_find_missing(
                 let reason = "it lacks a UID or a resourceVersion".to_owned();
                 Err(unreadable(resource, key, reason))
             }
-            Ok(_) => Ok(Ok(object)),
+            Ok(_) => Ok(Some(object)),
             Err(error) => {
                 let reason = format!("its owner references cannot be read: {error}");
                 Err(unreadable(resource, key, reason))

@@ -170,10 +170,10 @@ fn a_parent_of_such_a_kind_is_not_taken_for_gone() {
     let run = Set::secret(&home, "other").apply_with(&objects, &[]).expect(3);
     assert!(run.stderr.contains("is gone or not"), "{}", run.stderr);
     let run = set.apply_with(&objects, &[]).expect(4);
-    assert!(run.stderr.contains("serves no version"), "{}", run.stderr);
+    assert!(run.stderr.contains("defined, but not served"), "{}", run.stderr);
     let bare = ["delete", "widget/web", "-n", &home, "--yes"];
     let run = Program::new().args(bare).run().expect(4);
-    assert!(run.stderr.contains("serves no version"), "{}", run.stderr);
+    assert!(run.stderr.contains("defined, but not served"), "{}", run.stderr);
 
     // Its manifest, too, names the definition that is there.
     let custom = custom_resource(GROUP, Some(&home), "w");

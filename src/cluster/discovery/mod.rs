@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::model::identity::{GroupKind, GroupVersionKind};
 use crate::model::resource::{Origin, Resource};
 
-pub use fetch::{DiscoveryError, fetch};
+pub use fetch::{fetch, request};
 pub use missing_kinds::{
     AggregatedApi, Definition, Evidence, Forbidden, KeptKind, MissingKind, ReasonToExpectKind,
     ReasonToKeepKind, judge as judge_missing_kind,

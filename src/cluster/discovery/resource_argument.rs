@@ -45,8 +45,8 @@ pub(super) fn find<'a>(
 }
 
 /// One way to read a resource argument.
-pub(super) struct Interpretation<'t> {
-    pub(super) resource: &'t str,
+struct Interpretation<'t> {
+    resource: &'t str,
     /// The version; `None` for any.
     version: Option<&'t str>,
     /// The group or the beginning of its name; empty for any.
@@ -55,7 +55,7 @@ pub(super) struct Interpretation<'t> {
 
 /// Returns all ways to read the text. `a.b.c` may be resource, version and group, or a resource and a group with a dot
 /// in it. kubectl reads the `v1` of `a.v1` only as a group, and as a version only in `a.v1.`; here, it may be either.
-pub(super) fn interpretations(argument: &str) -> Vec<Interpretation<'_>> {
+fn interpretations(argument: &str) -> Vec<Interpretation<'_>> {
     let (resource, rest) = argument.split_once('.').unwrap_or((argument, ""));
     let mut interpretations = Vec::new();
     if let Some((version, group)) = rest.split_once('.') {
@@ -100,11 +100,11 @@ impl Interpretation<'_> {
         self.group.is_empty() || self.group == group
     }
 
-    pub(super) fn matches_group_prefix(&self, group: &str) -> bool {
+    fn matches_group_prefix(&self, group: &str) -> bool {
         group.starts_with(self.group)
     }
 
-    pub(super) fn is_version(&self, version: &str) -> bool {
+    fn is_version(&self, version: &str) -> bool {
         self.version.is_none_or(|own_version| own_version == version)
     }
 

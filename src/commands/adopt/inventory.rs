@@ -105,9 +105,9 @@ async fn await_or_judge_inventory_kinds(cluster: &mut Cluster, inventory: &Inven
         Inventory::Objects(keys) => keys.iter().map(|key| key.group_kind.clone()).collect(),
         Inventory::Selector { kinds, .. } => kinds.iter().flatten().cloned().collect(),
     };
-    Ok(cluster
+    cluster
         .await_or_judge_recorded_kinds(&[&RecordedKinds::GroupKinds(kinds)])
-        .await?)
+        .await
 }
 
 /// Returns the warning that an object or kind of an inventory is ignored, because the server does not serve the kind.

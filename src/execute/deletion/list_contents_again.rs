@@ -6,14 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::discovery::{self, DiscoveryError};
+use crate::cluster::discovery;
+use crate::error::Error;
 use crate::event::{ObjectOutcome, Subject};
 use crate::execute::deletion::delete::{DeleteContext, skipped_outcome};
 use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::plan::{ReasonToKeep, is_namespace_or_crd};
-use crate::read::{self, ContentsError, KindWait};
+use crate::read::{self, KindWait};
 
 impl DeleteContext<'_> {
     /// Lists what the containers among `objects` hold, and returns an outcome for each container that must not be
@@ -53,10 +54,7 @@ impl DeleteContext<'_> {
         kept.collect()
     }
 
-    async fn list_contents_of(
-        &self,
-        containers: &[Live],
-    ) -> Result<BTreeMap<ObjectKey, Contents>, ContentsNotListed> {
+    async fn list_contents_of(&self, containers: &[Live]) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
         // Discovery is fetched again: a namespace may hold objects of a kind that was created since the plan.
         let mut discovery = discovery::fetch(self.server).await?;
         let wait = KindWait::without_report();
@@ -67,17 +65,8 @@ impl DeleteContext<'_> {
             self.writing.concurrency,
             &wait,
         );
-        Ok(contents.await?)
+        contents.await
     }
-}
-
-/// Error if the contents of containers could not be listed.
-#[derive(Debug, thiserror::Error)]
-enum ContentsNotListed {
-    #[error(transparent)]
-    Discovery(#[from] DiscoveryError),
-    #[error(transparent)]
-    Contents(#[from] ContentsError),
 }
 
 fn failed(live: &Live, error: String) -> ObjectOutcome {

@@ -15,8 +15,8 @@ use super::definitions::{list_aggregated_apis, read_relevant_crds};
 use super::list::ListError;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{
-    self, AggregatedApi, Definition, Discovery, DiscoveryError, Evidence, Forbidden, KeptKind, KindLookup,
-    MissingKind, ReasonToExpectKind, judge_missing_kind,
+    self, AggregatedApi, Definition, Discovery, Evidence, Forbidden, MissingKind, ReasonToExpectKind,
+    judge_missing_kind,
 };
 use crate::error::Error;
 use crate::model::identity::GroupKind;
@@ -25,27 +25,6 @@ use crate::model::identity::GroupKind;
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// The pause between two discoveries.
 pub(super) const PAUSE: Duration = Duration::from_millis(200);
-
-/// The error of a run that cannot determine whether the server has a kind.
-#[derive(Debug, thiserror::Error)]
-pub enum UndeterminedKindError {
-    /// Discovery itself failed.
-    #[error(transparent)]
-    Discovery(#[from] DiscoveryError),
-    /// Definitions or `APIService`s could not be read, for another reason than permissions; or the server still does
-    /// not serve a kind that is defined.
-    #[error("{0}")]
-    Kind(Error),
-}
-
-impl From<UndeterminedKindError> for Error {
-    fn from(error: UndeterminedKindError) -> Self {
-        match error {
-            UndeterminedKindError::Discovery(error) => error.into(),
-            UndeterminedKindError::Kind(error) => error,
-        }
-    }
-}
 
 /// The deadline of a wait for kinds that are defined, and the callback that reports it.
 pub struct KindWait<'a> {
@@ -90,13 +69,10 @@ impl<'a> KindWait<'a> {
     /// # Errors
     ///
     /// The time is over.
-    async fn pause_or_time_out(
-        &self,
-        AwaitedKind { kind, expected }: AwaitedKind,
-    ) -> Result<(), UndeterminedKindError> {
+    async fn pause_or_time_out(&self, AwaitedKind { kind, expected }: AwaitedKind) -> Result<(), Error> {
         if self.is_over() {
             let text = format!("kind {kind} is not served: {expected}");
-            return Err(UndeterminedKindError::Kind(Error::for_kind_not_served(text)));
+            return Err(Error::for_kind_not_served(text));
         }
         let pauses = self.pauses.replace(self.pauses.get() + 1);
         if pauses == 1 {
@@ -129,8 +105,8 @@ async fn repeat_discovery_until_settled<T>(
     server: &ApiServer,
     discovery: &mut Discovery,
     wait: &KindWait<'_>,
-    look: impl AsyncFn(&mut Discovery) -> Result<Outlook<T>, UndeterminedKindError>,
-) -> Result<T, UndeterminedKindError> {
+    look: impl AsyncFn(&mut Discovery) -> Result<Outlook<T>, Error>,
+) -> Result<T, Error> {
     loop {
         match look(discovery).await? {
             Outlook::Settled(found) => return Ok(found),
@@ -154,7 +130,7 @@ pub async fn await_or_judge_missing_kinds(
     discovery: &mut Discovery,
     find_missing: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
     wait: &KindWait<'_>,
-) -> Result<(), UndeterminedKindError> {
+) -> Result<(), Error> {
     if find_missing(discovery).is_empty() {
         return Ok(());
     }
@@ -199,7 +175,7 @@ pub(super) async fn await_kinds_defined_by_crds(
     discovery: &mut Discovery,
     find_missing: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
     wait: &KindWait<'_>,
-) -> Result<(), UndeterminedKindError> {
+) -> Result<(), Error> {
     repeat_discovery_until_settled(server, discovery, wait, async |discovery| {
         let kinds = find_missing(discovery);
         let definitions =
@@ -219,7 +195,7 @@ async fn read_crds_of_kinds(
     server: &ApiServer,
     kinds: &BTreeSet<GroupKind>,
     is_relevant: impl Fn(&str) -> bool,
-) -> Result<Vec<Definition>, UndeterminedKindError> {
+) -> Result<Vec<Definition>, Error> {
     let Some(first) = kinds.first() else {
         return Ok(Vec::new());
     };
@@ -240,7 +216,7 @@ async fn read_crds_of_kinds(
 pub(super) async fn find_kinds_not_served_by_crds(
     server: &ApiServer,
     kinds: &BTreeSet<GroupKind>,
-) -> Result<BTreeMap<GroupKind, MissingKind>, UndeterminedKindError> {
+) -> Result<BTreeMap<GroupKind, MissingKind>, Error> {
     let definitions = read_crds_of_kinds(server, kinds, |_| true).await?.into_iter();
     let states = definitions.map(|definition| (definition.kind.clone(), definition.judge_missing_kind()));
     Ok(states
@@ -248,83 +224,29 @@ pub(super) async fn find_kinds_not_served_by_crds(
         .collect())
 }
 
-/// Waits until the server serves the resource that the command line names, if a definition defines it, or if an
-/// aggregated API that does not answer may serve it. Returns the reason and the kind if its definition keeps the
-/// resource from being served. Returns `None` if discovery lists the resource, if nothing defines it, or if the user
-/// may not read definitions.
-///
-/// # Errors
-///
-/// As [`await_or_judge_missing_kinds`].
-pub(super) async fn await_kind_named_by_argument(
-    server: &ApiServer,
-    discovery: &mut Discovery,
-    argument: &str,
-    wait: &KindWait<'_>,
-) -> Result<Option<KeptKind>, UndeterminedKindError> {
-    repeat_discovery_until_settled(server, discovery, wait, async |discovery| {
-        if discovery.find_by_argument(argument) != KindLookup::Absent {
-            return Ok(Outlook::Settled(None));
-        }
-        let Evidence {
-            definitions,
-            aggregated,
-        } = read_all_evidence(server, discovery).await?;
-        // Without permission to read definitions, the resource counts as undefined.
-        let definitions = definitions.unwrap_or_default();
-        if let Some(definition) = definitions
-            .iter()
-            .find(|known| known.is_named_by_argument(argument))
-        {
-            return Ok(match definition.judge_missing_kind() {
-                MissingKind::Expected(_) => Outlook::Expecting(AwaitedKind::from_definition(definition)),
-                MissingKind::Kept(kept) => Outlook::Settled(Some(kept)),
-                MissingKind::Gone => Outlook::Settled(None),
-            });
-        }
-        let aggregated = aggregated.unwrap_or_default();
-        let silent_api = aggregated
-            .iter()
-            .find(|api| !api.is_known_to_discovery(discovery) && api.may_serve_argument(argument));
-        Ok(silent_api.map_or(Outlook::Settled(None), |api| {
-            Outlook::Expecting(AwaitedKind::from_api(api))
-        }))
-    })
-    .await
-}
-
-/// Reads the definitions that discovery does not list, and all aggregated APIs.
-async fn read_all_evidence(
-    server: &ApiServer,
-    discovery: &Discovery,
-) -> Result<Evidence, UndeterminedKindError> {
-    read_evidence(server, discovery, |name| {
-        !discovery.has_resource_of_definition(name)
-    })
-    .await
-    .map_err(|error| unread_evidence_error(&"of every CustomResourceDefinition", &error))
-}
-
 /// The error about a kind, or a phrase for all kinds, whose definitions or APIServices could not be read.
-fn unread_evidence_error(kind: &impl Display, error: &ListError) -> UndeterminedKindError {
-    UndeterminedKindError::Kind(Error::for_undiscoverable_kind(format!(
+fn unread_evidence_error(kind: &impl Display, error: &ListError) -> Error {
+    Error::for_undiscoverable_kind(format!(
         "kind {kind}: cannot determine whether the server has it: {error}"
-    )))
+    ))
 }
 
 /// The kinds whose objects a search of all kinds misses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct HiddenKinds {
-    /// The permission that the user lacks, so that some kinds may be unknown.
-    pub(super) missing_permission: Option<&'static str>,
-    /// The names of definitions that serve no version now, although objects of their kinds may be stored.
-    pub(super) definitions: Vec<String>,
+pub struct HiddenKinds {
+    /// Describes the kinds that are unknown because the user lacks a permission; `None` if the user has it.
+    pub(super) without_permission: Option<String>,
+    /// The names of CRDs that serve no version now, although objects of their kinds may be stored, and the APIs that do
+    /// not answer.
+    pub unserved: Vec<String>,
 }
 
-/// Describes the kinds that are unknown because the user lacks this permission, for a list of kinds that could not be
-/// listed.
-pub fn describe_kinds_hidden_without_permission(permission: &str) -> String {
-    format!("kinds that need permission to {permission}")
+impl HiddenKinds {
+    /// Returns all names of hidden kinds, whatever hides them.
+    pub fn names(&self) -> Vec<String> {
+        let permission = self.without_permission.iter();
+        permission.chain(&self.unserved).cloned().collect()
+    }
 }
 
 /// Waits until discovery lists every kind that is defined and served and every aggregated API, so
@@ -337,14 +259,19 @@ pub(super) async fn await_all_kinds(
     server: &ApiServer,
     discovery: &mut Discovery,
     wait: &KindWait<'_>,
-) -> Result<HiddenKinds, UndeterminedKindError> {
+) -> Result<HiddenKinds, Error> {
     repeat_discovery_until_settled(server, discovery, wait, async |discovery| {
         let Evidence {
             definitions,
             aggregated,
-        } = read_all_evidence(server, discovery).await?;
+        } = read_evidence(server, discovery, |name| {
+            !discovery.has_resource_of_definition(name)
+        })
+        .await
+        .map_err(|error| unread_evidence_error(&"of every CustomResourceDefinition", &error))?;
         let forbidden = definitions.as_ref().err().or(aggregated.as_ref().err());
-        let missing_permission = forbidden.map(|Forbidden(permission)| *permission);
+        let without_permission =
+            forbidden.map(|Forbidden(permission)| format!("kinds that need permission to {permission}"));
         let definitions = definitions.unwrap_or_default();
         let aggregated = aggregated.unwrap_or_default();
         let served = definitions.iter().filter(|definition| definition.is_served());
@@ -358,9 +285,10 @@ pub(super) async fn await_all_kinds(
             return Ok(Outlook::Expecting(awaited));
         }
         let hiding = definitions.into_iter().filter(Definition::hides_objects);
+        let failures = discovery.failures().iter().map(ToString::to_string);
         Ok(Outlook::Settled(HiddenKinds {
-            missing_permission,
-            definitions: hiding.map(|definition| definition.name).collect(),
+            without_permission,
+            unserved: hiding.map(|definition| definition.name).chain(failures).collect(),
         }))
     })
     .await
@@ -393,7 +321,7 @@ pub(super) async fn determine_missing_kind(
 }
 
 /// Replaces `discovery` by a fresh one, and adds the kinds again that the manifests will define.
-async fn discover_again(server: &ApiServer, discovery: &mut Discovery) -> Result<(), DiscoveryError> {
+async fn discover_again(server: &ApiServer, discovery: &mut Discovery) -> Result<(), Error> {
     *discovery = discovery::fetch(server).await?.with_not_yet_served_of(discovery);
     Ok(())
 }

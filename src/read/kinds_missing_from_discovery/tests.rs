@@ -46,7 +46,7 @@ impl FakeServer {
 
     /// Searches all kinds with an earlier discovery, and returns what cannot be listed, with the number
     /// of discoveries.
-    async fn look(&self, wait: &KindWait<'_>) -> (Result<HiddenKinds, UndeterminedKindError>, usize) {
+    async fn look(&self, wait: &KindWait<'_>) -> (Result<HiddenKinds, Error>, usize) {
         let mut discovery = discovery::fetch(&self.server).await.expect("a discovery");
         let hidden_kinds = await_all_kinds(&self.server, &mut discovery, wait).await;
         let paths = self.paths.lock().expect("no panic");
@@ -81,8 +81,8 @@ fn definition(established: &str, served: &Value) -> Value {
 
 fn hidden(names: &[&str]) -> HiddenKinds {
     HiddenKinds {
-        missing_permission: None,
-        definitions: names.iter().map(|&name| name.to_owned()).collect(),
+        without_permission: None,
+        unserved: names.iter().map(|&name| name.to_owned()).collect(),
     }
 }
 

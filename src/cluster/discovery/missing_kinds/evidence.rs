@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{KeptKind, MissingKind, ReasonToExpectKind, ReasonToKeepKind};
-use crate::cluster::discovery::{Discovery, resource_argument};
+use crate::cluster::discovery::Discovery;
 use crate::model::identity::GroupKind;
 
 /// The objects that prove whether kinds are gone, or the missing permission to read them.
@@ -27,7 +27,6 @@ pub struct Definition {
     pub kind: GroupKind,
     /// Plural and singular name, in lower case.
     names: Vec<String>,
-    short_names: Vec<String>,
     /// Names of all versions, served or not.
     versions: Vec<String>,
     pub(super) state: DefinitionState,
@@ -50,7 +49,6 @@ impl Definition {
         let spec = &object["spec"];
         let versions = spec["versions"].as_array()?;
         let names = [&spec["names"]["plural"], &spec["names"]["singular"]];
-        let short_names = spec["names"]["shortNames"].as_array();
         let is_established = object
             .pointer("/status/conditions")
             .and_then(Value::as_array)
@@ -69,8 +67,11 @@ impl Definition {
         Some(Self {
             name: metadata["name"].as_str()?.to_owned(),
             kind: GroupKind::defined_by_crd(object)?,
-            names: lower_case(names),
-            short_names: lower_case(short_names.into_iter().flatten()),
+            names: names
+                .into_iter()
+                .filter_map(Value::as_str)
+                .map(str::to_lowercase)
+                .collect(),
             versions: versions
                 .iter()
                 .filter_map(|version| version["name"].as_str())
@@ -91,23 +92,6 @@ impl Definition {
                 .any(|version| entry.group == format!("{version}.{group}"));
         let name = entry.kind.to_lowercase();
         is_group && (name == self.kind.kind.to_lowercase() || self.names.contains(&name))
-    }
-
-    /// Returns whether this command-line argument may name the resource of this definition.
-    pub fn is_named_by_argument(&self, argument: &str) -> bool {
-        resource_argument::interpretations(argument)
-            .iter()
-            .any(|interpretation| {
-                let name = interpretation.resource.to_lowercase();
-                interpretation.matches_group_prefix(&self.kind.group)
-                    && self
-                        .versions
-                        .iter()
-                        .any(|version| interpretation.is_version(version))
-                    && (name == self.kind.kind.to_lowercase()
-                        || self.names.contains(&name)
-                        || self.short_names.contains(&name))
-            })
     }
 
     /// Judges the kind of this definition, which discovery does not list.
@@ -140,14 +124,6 @@ impl Definition {
     }
 }
 
-fn lower_case<'v>(names: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
-    names
-        .into_iter()
-        .filter_map(Value::as_str)
-        .map(str::to_lowercase)
-        .collect()
-}
-
 /// An APIService that delegates a group-version to another API server. A local APIService is no evidence for a kind: it
 /// stays after the kind's definition was deleted, if the group has other definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,15 +146,6 @@ impl AggregatedApi {
             group: spec["group"].as_str()?.to_owned(),
             version: spec["version"].as_str()?.to_owned(),
         })
-    }
-
-    /// Returns whether this command-line argument may name a resource of this API.
-    pub fn may_serve_argument(&self, argument: &str) -> bool {
-        resource_argument::interpretations(argument)
-            .iter()
-            .any(|interpretation| {
-                interpretation.matches_group_prefix(&self.group) && interpretation.is_version(&self.version)
-            })
     }
 
     /// Returns whether discovery lists the resources of this API, or reports that the API does not answer.

@@ -138,24 +138,6 @@ fn only_a_definition_that_was_established_and_serves_no_version_hides_objects() 
 }
 
 #[test]
-fn a_person_may_mean_a_definition_by_all_its_names() {
-    let definition = definition(|object| object["spec"]["names"]["shortNames"] = json!(["wd"]));
-    for (argument, expected) in [
-        ("widgets", true),
-        ("widget", true),
-        ("WD", true),
-        ("Widget.example.com", true),
-        ("widgets.exam", true),
-        ("widgets.v1.example.com", true),
-        ("widgets.v2.example.com", false),
-        ("widgets.other.com", false),
-        ("gadgets", false),
-    ] {
-        assert_eq!(definition.is_named_by_argument(argument), expected, "{argument}");
-    }
-}
-
-#[test]
 fn what_may_not_be_read_keeps_the_kind_and_names_the_permission() {
     let no_definitions = Evidence {
         definitions: Err(Forbidden("list definitions")),
