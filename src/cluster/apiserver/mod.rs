@@ -14,7 +14,6 @@ mod credential;
 mod error;
 mod failed_attempt;
 mod hide_sent_secret_values;
-mod local_apis;
 mod probe;
 mod retry;
 mod sent_writes;
@@ -44,7 +43,6 @@ pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failed_attempt::FailedAttempt;
 use hide_sent_secret_values::SecretValues;
-use local_apis::LocalApis;
 use retry::{FailedAttemptCounter, Retry};
 pub use sent_writes::WriteResult;
 use sent_writes::{SentWrite, SentWrites};
@@ -73,7 +71,6 @@ pub struct ApiServer {
     breaker: Breaker,
     clock: ServerClock,
     write_lease: WriteLease,
-    local_apis: LocalApis,
     /// The name of the user, once the server was asked for it.
     user_name: Arc<OnceCell<Option<String>>>,
     request_timeout: Duration,
@@ -121,7 +118,6 @@ impl ApiServer {
             breaker: Breaker::default(),
             clock: ServerClock::default(),
             write_lease: WriteLease::default(),
-            local_apis: LocalApis::default(),
             user_name: Arc::default(),
             request_timeout,
             credential: None,

@@ -12,6 +12,7 @@ use crate::execute::deletion::prune::NOT_PRUNED_AFTER_FAILURE;
 use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
 use crate::execute::reread::GONE_ALREADY;
 use crate::execute::schedule::drive::Driver;
+use crate::model::built_in_kinds::is_built_in;
 use crate::model::live::Live;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Dependent, Detachment};
@@ -110,10 +111,11 @@ impl Execution<'_> {
     }
 
     /// Sends a dry run of the deletion, and returns the error if admission denies it. Nothing is sent by a
-    /// client dry run, or to an API that may ignore `dryRun`, since it would delete the object.
+    /// client dry run, or for a kind that is not built in: an aggregated API may ignore `dryRun`, and would delete the
+    /// object.
     pub(super) async fn find_denial_of_deletion(&self, live: &Live) -> Option<ApiError> {
         if self.writing.dry_run == DryRun::Client
-            || !self.server.is_known_to_honor_dry_run(&live.resource).await
+            || !is_built_in(&live.resource.api_version(), &live.resource.kind)
         {
             return None;
         }

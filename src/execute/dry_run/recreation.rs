@@ -14,6 +14,7 @@ use crate::execute::Execution;
 use crate::execute::deletion::delete::CANNOT_BE_DELETED;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::manifest::desired::DesiredObject;
+use crate::model::built_in_kinds::is_built_in;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use crate::plan::claims_after_recreation;
@@ -106,8 +107,10 @@ impl Execution<'_> {
             ..object.clone()
         };
         // An aggregated API may ignore `dryRun`, and would then really create the stand-in.
-        let may_be_sent = !self.has_unknown_value(object) && self.writing.dry_run != DryRun::Client;
-        let reply = if may_be_sent && self.server.is_known_to_honor_dry_run(&object.resource).await {
+        let may_be_sent = !self.has_unknown_value(object)
+            && self.writing.dry_run != DryRun::Client
+            && is_built_in(&object.resource.api_version(), &object.resource.kind);
+        let reply = if may_be_sent {
             let request = self.creation_dry_run_request(&stand_in);
             self.server.send(request).await.ok()
         } else {
