@@ -108,10 +108,8 @@ fn unknown_kinds_come_with_suggestions() {
         ),
         ("v1", "Deployment", &[], &["Deployment in apps/v1"]),
         ("apps/v1", "deployment", &[], &["Deployment in apps/v1"]),
-        ("apps/v1", "Deploymnet", &[], &["Deployment in apps/v1"]),
         ("v1", "Configmap", &[], &["ConfigMap in v1"]),
-        ("v2", "Evnt", &[], &["Event in events.k8s.io/v1", "Event in v1"]),
-        ("v1", "Pad", &[], &["Pod in v1"]),
+        ("v1", "Deploymnet", &[], &[]),
         ("v1", "Widget", &[], &[]),
         ("", "", &[], &[]),
     ] {
