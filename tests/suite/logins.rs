@@ -427,7 +427,7 @@ fn what_is_planted_is_not_reported_when_it_fails() {
         (
             json!({}),
             json!({"client-certificate-data": "AAAA", "client-key-data": PLANTED}),
-            4,
+            2,
         ),
         (
             json!({}),

@@ -5,7 +5,7 @@ use std::fmt;
 use kube::config::KubeconfigError;
 
 use crate::cluster::proxy::InvalidProxy;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::model::text::format_os_error;
 
 /// The error about a kubeconfig that cannot be used.
@@ -35,7 +35,10 @@ pub(super) fn conflicting_settings(conflict: impl fmt::Display, hint: &str) -> E
 /// The error about certificates or credentials that cannot be used.
 pub(super) fn unusable_credentials(error: &kube::Error) -> Error {
     let text = format!("client configuration: {}", format_os_error(error));
-    Error::new(ErrorKind::Cluster, text).with_hint("check the user and cluster entries of the kubeconfig")
+    Error::usage(
+        text,
+        "check --client-certificate, --client-key, and the user and cluster entries of the kubeconfig",
+    )
 }
 
 /// The error about a token with characters that no token has.

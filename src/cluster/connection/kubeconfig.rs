@@ -8,8 +8,7 @@ use std::io::{self, ErrorKind};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use kube::config::{AuthInfo, Cluster, Context, Kubeconfig};
-use kubernetes_yaml::{Node, Position};
-use serde_json::{Value, json};
+use kubernetes_yaml::Position;
 
 use super::error::invalid_kubeconfig;
 use super::home;
@@ -198,7 +197,7 @@ fn parse(path: &Path, text: &str) -> Result<Kubeconfig, Error> {
         let document =
             document.map_err(|errors| unparsable(path, errors.iter().next().map(|error| error.position)))?;
         let next = serde_json::from_value(document.to_value())
-            .map_err(|_| unparsable(path, Some(find_fault(&document))))?;
+            .map_err(|_| unparsable(path, Some(document.position())))?;
         kubeconfig = kubeconfig
             .merge(next)
             .map_err(|error| invalid_kubeconfig(&error))?;
@@ -218,27 +217,6 @@ fn unparsable(path: &Path, position: Option<Position>) -> Error {
             shell_word(&path.to_string_lossy())
         ),
     )
-}
-
-/// Returns the position of the first entry that is not as a kubeconfig has it: a cluster, a user, or another field.
-fn find_fault(document: &Node) -> Position {
-    for (name, entry) in document.entries() {
-        let items = entry.value().items().unwrap_or_default();
-        if let Some(item) = items
-            .iter()
-            .find(|item| is_faulty(name, &json!([item.to_value()])))
-        {
-            return item.position();
-        }
-        if is_faulty(name, &entry.value().to_value()) {
-            return entry.position();
-        }
-    }
-    document.position()
-}
-
-fn is_faulty(name: &str, value: &Value) -> bool {
-    serde_json::from_value::<Kubeconfig>(json!({name: value})).is_err()
 }
 
 /// Joins relative paths to the directory of the file, and removes empty paths, which count as unset. The name of a
@@ -353,7 +331,7 @@ mod tests {
                 5,
                 format!("users:\n- name: me\n  user:\n    token {secret}\n    \tx: y\n"),
             ),
-            (2, format!("users:\n- name: me\n  user: {secret}\n")),
+            (1, format!("users:\n- name: me\n  user: {secret}\n")),
             (
                 6,
                 format!("users:\n- name: me\n  user:\n    token: [{secret}]\n    \"client-key\n"),

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use http::Uri;
 use kube::Config;
-use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
+use kube::config::{Cluster, ExecAuthCluster};
 use tokio::task::spawn_blocking;
 
 use self::apply_flags_to_kubeconfig::ConnectionSettings;
@@ -30,7 +30,6 @@ use crate::cluster::apiserver::{ApiServer, Credential};
 use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;
 use crate::error::{Error, ErrorKind};
-use crate::model::text::format_os_error;
 use crate::regular_file::{self, SMALL};
 
 /// The default time limit of one request. It is longer than the API server's own limit, so that the server's error
@@ -196,7 +195,6 @@ impl ConnectionOptions {
             cluster,
             mut user,
         } = apply_flags_to_kubeconfig::resolve(self, chosen)?;
-        check_login_files(&user)?;
         let mut config = Config::new(server);
         let proxy = match non_empty(cluster.proxy_url.as_ref()) {
             Some(address) => {
@@ -269,7 +267,6 @@ impl ConnectionOptions {
         };
         let ConnectionSettings { cluster, user, .. } =
             apply_flags_to_kubeconfig::resolve(&verified, &chosen)?;
-        check_login_files(&user)?;
         if let Some(certificates) = read_root_certificates(&cluster)? {
             config.root_cert = Some(certificates);
             config.root_cert_file = None;
@@ -319,25 +316,6 @@ fn join_paths(paths: &[PathBuf], separator: &str) -> String {
 /// Returns the text unless it is empty: an empty text counts as unset in kubeconfigs and flags.
 fn non_empty(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
-}
-
-/// Opens the files that kube will read, because its own error names neither file nor flag.
-fn check_login_files(user: &AuthInfo) -> Result<(), Error> {
-    let files = [
-        ("client certificate", &user.client_certificate),
-        ("client key", &user.client_key),
-    ];
-    for (what, path) in files {
-        if let Some(path) = path {
-            regular_file::read(Path::new(path), SMALL).map_err(|error| {
-                Error::usage(
-                    format!("{what} {path}: cannot be read: {}", format_os_error(&error)),
-                    "check --client-certificate, --client-key, and the user of the kubeconfig",
-                )
-            })?;
-        }
-    }
-    Ok(())
 }
 
 /// Reads the certificates of the authority, in DER; `None` if the certificates of the system are to be used.
