@@ -1,8 +1,7 @@
 //! Early reads: the parent of a set and the namespaces of its manifests, which are read at the same time as discovery.
 //!
 //! A Secret or a ConfigMap can be read without discovery, which saves a round trip. A run uses each answer once,
-//! only if it has sent no other request between discovery and the choice of the parent (`named_set`), and only for a
-//! few seconds. So a run that waited longer, for a kind or for its user, reads again.
+//! and only for a few seconds (`named_set`). So a run that waited longer, for a kind or for its user, reads again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,8 +38,6 @@ pub enum Wanted<'a> {
 pub struct EarlyReads {
     pub(super) parent: Option<Box<(ParentIdentity, ParentAnswer)>>,
     pub(super) namespaces: Option<Box<EarlyNamespaces>>,
-    /// The number of requests that the run had sent when these reads and discovery were done.
-    requests_sent: u64,
     /// The time at which these reads began; `None` if nothing was read.
     pub(super) started_at: Option<Instant>,
 }
@@ -105,7 +102,6 @@ impl EarlyReads {
         Self {
             parent: Some(Box::new((identity, parent))),
             namespaces,
-            requests_sent: 0,
             started_at: Some(started_at),
         }
     }
@@ -113,26 +109,6 @@ impl EarlyReads {
     /// Returns whether the parent was read early, and does not exist.
     pub fn is_parent_known_missing(&self) -> bool {
         matches!(self.parent.as_deref(), Some((_, Ok(None))))
-    }
-
-    /// Notes how many requests were sent by the time that discovery is done, too. Once the run has sent another one,
-    /// the answers are not used.
-    #[must_use]
-    pub fn with_request_count(self, server: &ApiServer) -> Self {
-        Self {
-            requests_sent: server.request_count(),
-            ..self
-        }
-    }
-
-    /// Returns the answers if the run has sent nothing since and they are recent; otherwise none, so that the run reads
-    /// again.
-    pub(super) fn only_if_current(self, server: &ApiServer) -> Self {
-        if server.request_count() == self.requests_sent && self.started_at.is_some_and(is_recent) {
-            self
-        } else {
-            Self::default()
-        }
     }
 }
 

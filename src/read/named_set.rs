@@ -141,8 +141,7 @@ pub async fn resolve_named_set(
         parent,
         namespaces,
         started_at,
-        ..
-    } = mem::take(&mut cluster.early_reads).only_if_current(&cluster.server);
+    } = mem::take(&mut cluster.early_reads);
     let parent = parent.map(|parent| *parent).filter(|(read, _)| *read == identity);
     Ok(NamedSet {
         early_parent: Cell::new(

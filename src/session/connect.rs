@@ -149,7 +149,7 @@ async fn discover_while_reading(
     let (discovery, (), early_reads) = try_join3(discovery::fetch(server), identify, reads).await?;
     Ok(Cluster {
         discovery,
-        early_reads: early_reads.with_request_count(server),
+        early_reads,
         server: connection.server,
         namespace: connection.namespace,
         endpoint: connection.endpoint,
