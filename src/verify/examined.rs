@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::lenient_record::read_leniently;
-use super::record_findings::served_record;
 use super::{ParentEligibility, find_appliers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
@@ -11,7 +10,7 @@ use crate::model::applyset::{Record, Tooling};
 use crate::model::live::Live;
 use crate::plan::reason_not_a_member;
 use crate::read::LiveParent;
-use crate::read::found_set::FoundSet;
+use crate::read::found_set::{FoundSet, served_record};
 
 /// A parent, or an object that has the label or the annotations of one, with its set.
 #[derive(Debug, Clone)]

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::finding::{Finding, Rule};
-use super::record_findings::{present_members, served_record};
+use super::record_findings::present_members;
 use super::{ExaminedSet, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
 use crate::model::text::first_names_and_more;
 use crate::plan::{ReasonToKeep, describe_label_writers, reason_not_a_member};
-use crate::read::found_set::FoundSet;
+use crate::read::found_set::{FoundSet, served_record};
 
 /// The hint of [`Rule::UnrecordedMember`].
 const UNRECORDED_MEMBER_HINT: &str = "record its namespace with --fix --include-namespaces if you trust the writers of the label; the next apply then prunes it, unless it is in the manifests";

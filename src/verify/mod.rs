@@ -30,6 +30,7 @@ use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::text::{counted, first_names_and_more};
+use crate::read::found_set::served_record;
 
 /// Findings to report, and the repairs that `--fix` would write.
 #[derive(Debug, Clone, Default)]
@@ -201,7 +202,7 @@ fn find_appliers(set: &ExaminedSet, context: CheckContext<'_>) -> BTreeSet<Strin
     if appliers.contains(name) || recorded.tooling.is_same_program(&Tooling::this_program()) {
         return appliers;
     }
-    let record = record_findings::served_record(recorded, context.discovery);
+    let record = served_record(recorded, context.discovery);
     appliers.insert(name.clone());
     for live in set.found.members.iter().filter(|live| live.owners.is_empty()) {
         if record_covers(live, &record, &set.found) {

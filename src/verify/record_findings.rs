@@ -15,7 +15,7 @@ use crate::model::text::first_names_and_more;
 use crate::plan::reason_not_a_member;
 use crate::plan::recorded_kinds::RecordedKind;
 use crate::read::ListTarget;
-use crate::read::found_set::{FoundSet, RecordStatus, recorded_kinds_with_shown_names};
+use crate::read::found_set::{FoundSet, RecordStatus, recorded_kinds_with_shown_names, served_record};
 
 /// Applies the rules to the record. Returns nothing if the parent has no valid record: the rules about the parent
 /// report that.
@@ -160,25 +160,6 @@ fn find_unread_collections(set: &FoundSet) -> Option<Finding> {
         Finding::new(Rule::UnreadPlace, &set.identity, message)
             .with_hint("verify as a user who can list them"),
     )
-}
-
-/// Returns the part of the record whose kinds are served, with a misspelled kind as the server spells it.
-pub(super) fn served_record(recorded: &ParentAnnotations, discovery: &Discovery) -> Record {
-    Record {
-        group_kinds: recorded_kinds_with_shown_names(recorded, discovery)
-            .into_iter()
-            .filter_map(|(_, entry)| match entry {
-                RecordedKind::Served(resource) | RecordedKind::Misspelled(resource) => {
-                    Some(resource.group_kind())
-                }
-                RecordedKind::Gone
-                | RecordedKind::Kept(_)
-                | RecordedKind::UnexpectedlyMissing(_)
-                | RecordedKind::Unknowable(_) => None,
-            })
-            .collect(),
-        additional_namespaces: recorded.additional_namespaces.clone(),
-    }
 }
 
 /// Returns the kinds and namespaces of the members. Objects with a copied label are no members: otherwise, a controller

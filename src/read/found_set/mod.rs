@@ -218,14 +218,21 @@ pub fn assign_members(
 /// Returns the record in the current form. Entries of the deprecated form become the kinds that are served; those whose
 /// kind cannot be determined are left out.
 pub fn to_current_form(recorded: &ParentAnnotations, discovery: &Discovery) -> Record {
-    let group_kinds = match &recorded.kinds {
-        RecordedKinds::GroupKinds(kinds) => kinds.clone(),
-        RecordedKinds::GroupResources(_) => find_served_recorded_resources(recorded, discovery)
+    match &recorded.kinds {
+        RecordedKinds::GroupKinds(kinds) => Record {
+            group_kinds: kinds.clone(),
+            additional_namespaces: recorded.additional_namespaces.clone(),
+        },
+        RecordedKinds::GroupResources(_) => served_record(recorded, discovery),
+    }
+}
+
+/// Returns the part of the record whose kinds are served, with a misspelled kind as the server spells it.
+pub fn served_record(recorded: &ParentAnnotations, discovery: &Discovery) -> Record {
+    Record {
+        group_kinds: find_served_recorded_resources(recorded, discovery)
             .into_keys()
             .collect(),
-    };
-    Record {
-        group_kinds,
         additional_namespaces: recorded.additional_namespaces.clone(),
     }
 }

@@ -16,7 +16,6 @@ use target_record::compute_target_record;
 
 use super::lenient_record::read_tooling;
 use super::parent_findings::annotations_size;
-use super::record_findings::served_record;
 use super::{CheckContext, ExaminedSet, RunsUnderWay};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, read_labels_and_annotations};
 use crate::model::applyset::{
@@ -27,7 +26,7 @@ use crate::model::history_annotation::Run;
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::model::set::{ParentObject, Set};
-use crate::read::found_set;
+use crate::read::found_set::{self, served_record};
 
 /// The repair of one parent.
 #[derive(Debug, Clone, PartialEq, Eq)]

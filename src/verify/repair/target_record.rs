@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::super::lenient_record::{read_leniently, read_valid_additional_namespaces};
-use super::super::record_findings::{labeled_record, needed_record, served_record};
+use super::super::record_findings::{labeled_record, needed_record};
 use super::super::{CheckContext, ExaminedSet, Extent, NewNamespaces, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ParentAnnotations, RecordedKinds};
 use crate::model::live::Live;
 use crate::plan::recorded_kinds::{self, RecordedKind};
-use crate::read::found_set::FoundSet;
+use crate::read::found_set::{FoundSet, served_record};
 
 /// Returns the record to write. If the whole cluster was listed, the record has the kinds and namespaces of the objects
 /// with the label, of lost members, and of kinds that cannot be listed. Otherwise, it has the recorded kinds and
