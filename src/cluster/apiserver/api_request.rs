@@ -6,8 +6,8 @@ use kube::client::Body;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::ApiErrorKind;
 use super::answer_body::Content;
-use super::failed_attempt::FailedAttempt;
 
 /// The `User-Agent` header: the name and version of this program, which servers log.
 pub const USER_AGENT: &str = concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION"));
@@ -105,24 +105,12 @@ fn is_dry_run_delete(delete_body: &[u8]) -> bool {
         .is_some_and(|stages| !stages.is_empty())
 }
 
-/// The effect that a request may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RequestEffect {
-    Objects,
-    /// It changes nothing: the request reads, or is a dry run.
-    Nothing,
-}
-
 impl ApiRequest {
-    /// Returns what the request may change.
-    pub(super) fn effect(&self) -> RequestEffect {
+    /// Returns whether the request may change objects: it neither reads, nor is a dry run.
+    pub(super) fn changes_objects(&self) -> bool {
         // The options of a DELETE are in its body.
         let deletes_nothing = self.method == Method::DELETE && is_dry_run_delete(&self.body);
-        if self.method == Method::GET || self.path.contains("dryRun=All") || deletes_nothing {
-            RequestEffect::Nothing
-        } else {
-            RequestEffect::Objects
-        }
+        self.method != Method::GET && !self.path.contains("dryRun=All") && !deletes_nothing
     }
 
     /// Creates a GET of this path with its query.
@@ -179,7 +167,7 @@ impl ApiRequest {
         }
     }
 
-    pub(super) fn to_http(&self) -> Result<Request<Body>, FailedAttempt> {
+    pub(super) fn to_http(&self) -> Result<Request<Body>, ApiErrorKind> {
         let mut request = Request::builder()
             .method(&self.method)
             .uri(&self.path)
@@ -190,7 +178,7 @@ impl ApiRequest {
         }
         request
             .body(Body::from(self.body.clone()))
-            .map_err(|error| FailedAttempt::for_invalid_request(&error))
+            .map_err(|error| ApiErrorKind::Unreadable(format!("invalid request path: {error}")))
     }
 }
 

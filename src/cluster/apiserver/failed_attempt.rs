@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use serde::de::IgnoredAny;
 
 use super::retry::{self, Retry};
-use super::{ApiErrorKind, RequestEffect, Route, Status, UnreachableWebhook};
+use super::{ApiErrorKind, Route, Status, UnreachableWebhook};
 use crate::model::text::format_os_error;
 
 pub(super) struct FailedAttempt {
@@ -15,6 +15,13 @@ pub(super) struct FailedAttempt {
     pub(super) retry: Retry,
     /// The pause that the server asks for.
     pub(super) retry_after: Option<Duration>,
+}
+
+/// A failure with which the request is not sent again.
+impl From<ApiErrorKind> for FailedAttempt {
+    fn from(kind: ApiErrorKind) -> Self {
+        Self::new(kind, Retry::Never)
+    }
 }
 
 impl FailedAttempt {
@@ -65,36 +72,8 @@ impl FailedAttempt {
         Self::new(ApiErrorKind::Unreadable(what.to_owned()), Retry::Once)
     }
 
-    pub(super) fn for_too_large_answer(limit: usize) -> Self {
-        Self::new(ApiErrorKind::TooLarge(limit), Retry::Never)
-    }
-
-    /// Creates the failure for a request without an answer within its time limit. It is not sent again.
-    pub(super) fn for_timeout(route: &Route, limit: Duration) -> Self {
-        let address = route.address.clone();
-        Self::new(ApiErrorKind::Timeout { address, limit }, Retry::Never)
-    }
-
-    pub(super) fn for_unsent_request(route: &Route) -> Self {
-        let address = route.address.clone();
-        Self::new(ApiErrorKind::NotSent { address }, Retry::Never)
-    }
-
-    pub(super) fn for_lost_lease(reason: String) -> Self {
-        Self::new(ApiErrorKind::LeaseLost(reason), Retry::Never)
-    }
-
-    pub(super) fn for_failed_credential(reason: String) -> Self {
-        Self::new(ApiErrorKind::Credential(reason), Retry::Never)
-    }
-
-    pub(super) fn for_invalid_request(error: &http::Error) -> Self {
-        let text = format!("invalid request path: {error}");
-        Self::new(ApiErrorKind::Unreadable(text), Retry::Never)
-    }
-
     pub(super) fn from_status_answer(
-        request: RequestEffect,
+        changes_objects: bool,
         code: StatusCode,
         headers: &HeaderMap,
         body: &[u8],
@@ -105,8 +84,7 @@ impl FailedAttempt {
             status.message = format!("the server answered {code}");
         }
         let retry_after = retry::read_retry_after(headers);
-        let is_unjudged_write =
-            request == RequestEffect::Objects && UnreachableWebhook::from_status(&status).is_some();
+        let is_unjudged_write = changes_objects && UnreachableWebhook::from_status(&status).is_some();
         let retry = match retry::after_status(code, retry_after) {
             _ if is_unjudged_write => Retry::Never,
             Retry::Never if is_body_cut_off(body) => Retry::Once,
@@ -162,13 +140,9 @@ mod tests {
             (r#"{"kind":"Status","reason":"AlreadyExists"}"#, Retry::Never),
             ("404 page not found\n", Retry::Never),
         ] {
-            assert_eq!(
-                retry_of(RequestEffect::Objects, StatusCode::CONFLICT, body),
-                retry,
-                "{body}"
-            );
+            assert_eq!(retry_of(true, StatusCode::CONFLICT, body), retry, "{body}");
         }
-        let overloaded = retry_of(RequestEffect::Objects, StatusCode::TOO_MANY_REQUESTS, "");
+        let overloaded = retry_of(true, StatusCode::TOO_MANY_REQUESTS, "");
         assert_eq!(overloaded, Retry::WhileBusy);
     }
 
@@ -177,17 +151,17 @@ mod tests {
         const UNJUDGED: &str = r#"{"message":"Internal error occurred: failed calling webhook \"w\": failed to call webhook: EOF"}"#;
         const LEADER: &str = r#"{"message":"etcdserver: leader changed"}"#;
         for (writes, code, body, retry) in [
-            (RequestEffect::Objects, 500, UNJUDGED, Retry::Never),
-            (RequestEffect::Objects, 503, UNJUDGED, Retry::Never),
-            (RequestEffect::Nothing, 500, UNJUDGED, Retry::Once),
-            (RequestEffect::Objects, 500, LEADER, Retry::Once),
+            (true, 500, UNJUDGED, Retry::Never),
+            (true, 503, UNJUDGED, Retry::Never),
+            (false, 500, UNJUDGED, Retry::Once),
+            (true, 500, LEADER, Retry::Once),
         ] {
             let code = StatusCode::from_u16(code).expect("a code");
             assert_eq!(retry_of(writes, code, body), retry, "{writes:?} {code} {body}");
         }
     }
 
-    fn retry_of(writes: RequestEffect, code: StatusCode, body: &str) -> Retry {
+    fn retry_of(writes: bool, code: StatusCode, body: &str) -> Retry {
         FailedAttempt::from_status_answer(writes, code, &HeaderMap::new(), body.as_bytes()).retry
     }
 }

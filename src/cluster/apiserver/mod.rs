@@ -36,7 +36,6 @@ use tokio::time::Instant;
 pub use answer_body::Content;
 use answer_body::read_within_limit;
 use answer_headers::{ServerClock, read_warning_texts};
-use api_request::RequestEffect;
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, encode_query};
 use breaker::{Breaker, may_be_from_proxy};
 pub use credential::{Credential, Token, TokenSource};
@@ -315,7 +314,7 @@ impl ApiServer {
             }
             let reading = read_within_limit(body, request.answer).await;
             let body = reading.map_err(|error| self.note_unusable_body(error, sent))?;
-            Ok((head, body))
+            Ok::<_, FailedAttempt>((head, body))
         };
         let Ok(exchanged) = tokio::time::timeout(self.request_timeout, exchange).await else {
             return Err(self.note_timeout(sent));
@@ -343,7 +342,7 @@ impl ApiServer {
             self.throttled_answers.fetch_add(1, Ordering::Relaxed);
         }
         let mut failure =
-            FailedAttempt::from_status_answer(request.effect(), head.status, &head.headers, &body);
+            FailedAttempt::from_status_answer(request.changes_objects(), head.status, &head.headers, &body);
         if head.status == StatusCode::UNAUTHORIZED
             && let (Some(credential), Some(refused)) = (&self.credential, &authorization)
             && credential.replace_refused_token(refused).await
@@ -362,12 +361,13 @@ impl ApiServer {
         // A login may take long, so it comes before the wait for a probe.
         let http_request = self.build_http_request(request).await?;
         if !self.may_send().await {
-            return Err(FailedAttempt::for_unsent_request(&self.route));
+            let address = self.route.address.clone();
+            return Err(ApiErrorKind::NotSent { address }.into());
         }
         self.write_lease
             .wait_until_admitted(request)
             .await
-            .map_err(FailedAttempt::for_lost_lease)?;
+            .map_err(ApiErrorKind::LeaseLost)?;
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.breaker.note_waiting();
         Ok(http_request)
@@ -380,7 +380,7 @@ impl ApiServer {
             let header = credential
                 .obtain_authorization_header()
                 .await
-                .map_err(FailedAttempt::for_failed_credential)?;
+                .map_err(ApiErrorKind::Credential)?;
             http_request.headers_mut().insert(header::AUTHORIZATION, header);
         }
         Ok(http_request)

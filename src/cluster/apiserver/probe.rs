@@ -10,10 +10,10 @@ use http::Request;
 use kube::client::Body;
 use tokio::time::Instant;
 
-use super::ApiServer;
 use super::answer_body::UnusableBody;
 use super::breaker::SendDecision;
 use super::failed_attempt::{FailedAttempt, is_timeout};
+use super::{ApiErrorKind, ApiServer};
 
 /// The time between two requests of a probe. Each request opens a connection of its own.
 const PAUSE: Duration = Duration::from_secs(3);
@@ -32,11 +32,14 @@ impl ApiServer {
         }
     }
 
-    /// Notes that a request that was sent at this time exceeded its time limit, and returns the failure.
+    /// Notes that a request that was sent at this time exceeded its time limit, and returns the failure. The request is
+    /// not sent again.
     pub(super) fn note_timeout(&self, sent: Instant) -> FailedAttempt {
         self.probe_if_silent(sent);
         self.breaker.note_no_longer_waiting();
-        FailedAttempt::for_timeout(&self.route, self.request_timeout)
+        let address = self.route.address.clone();
+        let limit = self.request_timeout;
+        ApiErrorKind::Timeout { address, limit }.into()
     }
 
     /// Notes that a request that was sent at this time got no answer in time. Starts a probe unless other requests were
@@ -60,7 +63,7 @@ impl ApiServer {
     pub(super) fn note_unusable_body(&self, body: UnusableBody, sent: Instant) -> FailedAttempt {
         match body {
             UnusableBody::Broken(error) => self.note_broken_connection(&error, sent),
-            UnusableBody::TooLarge(limit) => FailedAttempt::for_too_large_answer(limit),
+            UnusableBody::TooLarge(limit) => ApiErrorKind::TooLarge(limit).into(),
         }
     }
 
@@ -109,7 +112,6 @@ mod tests {
     use http::{Response, StatusCode};
 
     use super::*;
-    use crate::cluster::apiserver::ApiErrorKind;
 
     const TIME_LIMIT: Duration = Duration::from_mins(1);
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::Method;
 use serde_json::Value;
 
-use super::{ApiErrorKind, ApiRequest, ApiServer, RequestEffect};
+use super::{ApiErrorKind, ApiRequest, ApiServer};
 
 /// What has become of the last write to an object, apart from writes that the server has refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl SentWrite<'_> {
 
 /// Returns the path of the object that a request writes; `None` if it writes none.
 fn find_path_of_written_object(request: &ApiRequest) -> Option<String> {
-    if request.effect() == RequestEffect::Nothing {
+    if !request.changes_objects() {
         return None;
     }
     let (path, _) = request.path.split_once('?').unwrap_or((&request.path, ""));

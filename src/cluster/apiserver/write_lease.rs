@@ -3,7 +3,6 @@
 //! The machine may have been suspended, or the server out of reach, for so long that other runs no longer wait for this
 //! run.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::Method;
@@ -15,9 +14,9 @@ use super::{ApiRequest, ApiServer};
 /// The age from which on a lease does not permit writes.
 const EXPIRES_AFTER: Duration = Duration::from_mins(5);
 
-/// The lease of a run. A run without a lease may write at any time.
-#[derive(Debug, Clone)]
-pub(super) struct WriteLease(Arc<Sender<LeaseState>>);
+/// The lease of a run. Clones share it. A run without a lease may write at any time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WriteLease(Sender<LeaseState>);
 
 #[derive(Debug, Clone, Default)]
 enum LeaseState {
@@ -53,44 +52,7 @@ impl Moment {
     }
 }
 
-impl Default for WriteLease {
-    fn default() -> Self {
-        Self(Arc::new(Sender::new(LeaseState::None)))
-    }
-}
-
 impl WriteLease {
-    /// Takes or renews the lease, as of the given moment.
-    pub(super) fn renew(&self, at: Moment) {
-        self.0.send_replace(LeaseState::Renewed(at));
-    }
-
-    /// Notes that the lease could not be renewed. Writes fail for this reason once it has expired.
-    pub(super) fn lose_if_expired(&self, reason: &str) {
-        if self.age().is_some_and(|age| age >= EXPIRES_AFTER) {
-            self.lose(reason);
-        }
-    }
-
-    /// Takes the lease away, so that writes fail for this reason.
-    pub(super) fn lose(&self, reason: &str) {
-        self.0.send_replace(LeaseState::Lost(reason.to_owned()));
-    }
-
-    /// Ends the lease, so that the run may write without one.
-    pub(super) fn end(&self) {
-        self.0.send_replace(LeaseState::None);
-    }
-
-    /// Returns the age of the lease; `None` without one. A lost lease counts as expired.
-    fn age(&self) -> Option<Duration> {
-        match &*self.0.borrow() {
-            LeaseState::None => None,
-            LeaseState::Renewed(at) => Some(at.age()),
-            LeaseState::Lost(_) => Some(EXPIRES_AFTER),
-        }
-    }
-
     /// Returns once this request may be sent.
     ///
     /// # Errors
@@ -125,17 +87,21 @@ impl ApiServer {
 
     /// Takes or renews the lease of this run, as of the given moment: nothing is written while it is too old.
     pub fn renew_lease(&self, at: Moment) {
-        self.write_lease.renew(at);
+        self.write_lease.0.send_replace(LeaseState::Renewed(at));
     }
 
     /// Notes that the lease could not be renewed: writes fail for this reason once it has expired.
     pub fn lose_lease_if_expired(&self, reason: &str) {
-        self.write_lease.lose_if_expired(reason);
+        if self.lease_age().is_some_and(|age| age >= EXPIRES_AFTER) {
+            self.lose_lease(reason);
+        }
     }
 
     /// Takes the lease of this run away: nothing more is written.
     pub fn lose_lease(&self, reason: &str) {
-        self.write_lease.lose(reason);
+        self.write_lease
+            .0
+            .send_replace(LeaseState::Lost(reason.to_owned()));
     }
 
     /// Returns this server for the writes that take, renew and end the lease: they are sent whatever the age of the
@@ -151,13 +117,18 @@ impl ApiServer {
 
     /// Ends the lease, so that the run may write without one.
     pub fn end_lease(&self) {
-        self.write_lease.end();
+        self.write_lease.0.send_replace(LeaseState::None);
     }
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 mod tests {
+    use std::convert::Infallible;
+
     use bytes::Bytes;
+    use http::{Request, Response};
+    use kube::client::Body;
     use tokio::time::{advance, timeout};
 
     use super::*;
@@ -167,11 +138,19 @@ mod tests {
         ApiRequest::patch(path, &[], "application/json", Patch::Merge, Bytes::new())
     }
 
+    fn server() -> ApiServer {
+        let service =
+            tower::service_fn(async |_: Request<Body>| Ok::<_, Infallible>(Response::new(Body::empty())));
+        let client = kube::Client::new(service, "default");
+        ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
+    }
+
     #[tokio::test(start_paused = true)]
     async fn nothing_is_written_once_it_has_expired() {
-        let lease = WriteLease::default();
+        let server = server();
+        let lease = &server.write_lease;
         assert_eq!(lease.wait_until_admitted(&patch("/member")).await, Ok(()));
-        lease.renew(Moment::now());
+        server.renew_lease(Moment::now());
         assert_eq!(lease.wait_until_admitted(&patch("/member")).await, Ok(()));
         advance(EXPIRES_AFTER).await;
         let write = patch("/member");
@@ -181,25 +160,26 @@ mod tests {
             lease.wait_until_admitted(&ApiRequest::get("/member", "a")).await,
             Ok(())
         );
-        lease.lose_if_expired("no answer");
+        server.lose_lease_if_expired("no answer");
         assert_eq!(
             lease.wait_until_admitted(&patch("/member")).await,
             Err("no answer".to_owned())
         );
-        lease.renew(Moment::now());
+        server.renew_lease(Moment::now());
         assert_eq!(lease.wait_until_admitted(&patch("/member")).await, Ok(()));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_failed_renewal_stops_nothing_before_the_lease_expires() {
-        let lease = WriteLease::default();
-        lease.renew(Moment::now());
-        lease.lose_if_expired("no answer");
+        let server = server();
+        let lease = &server.write_lease;
+        server.renew_lease(Moment::now());
+        server.lose_lease_if_expired("no answer");
         assert_eq!(lease.wait_until_admitted(&patch("/member")).await, Ok(()));
         advance(EXPIRES_AFTER).await;
         let write = patch("/member");
         let (held, ()) = tokio::join!(lease.wait_until_admitted(&write), async {
-            lease.renew(Moment::now());
+            server.renew_lease(Moment::now());
         });
         assert_eq!(held, Ok(()));
     }
