@@ -54,13 +54,13 @@ fn build_direct_clients(config: &Config) -> Result<Clients, kube::Error> {
     let probe_client: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new())
         .pool_max_idle_per_host(0)
         .build(connector.clone());
-    let early_connections = EarlyConnector::new(connector);
-    let connection_opener = early_connections.opener(config.cluster_url.clone());
-    let client: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new()).build(early_connections);
+    let early_connector = EarlyConnector::new(connector, config.cluster_url.clone());
+    let client: HttpClient<_, Body> =
+        HttpClient::builder(TokioExecutor::new()).build(early_connector.clone());
     Ok(Clients {
         client: add_layers(config, client)?,
         probe_client: add_layers(config, probe_client)?,
-        connection_opener: Some(connection_opener),
+        connection_opener: Some(Arc::new(early_connector)),
     })
 }
 

@@ -6,16 +6,20 @@ use kube::config::{AuthInfo, Cluster};
 use super::error::conflicting_settings;
 use crate::error::Error;
 
-const FILE_OR_DATA: &str = "remove either the file or the data from the kubeconfig";
-
 /// Refuses a cluster with two certificate authorities.
 pub(super) fn check_cluster(cluster: &Cluster, name: &str) -> Result<(), Error> {
-    if cluster.certificate_authority.is_some() && cluster.certificate_authority_data.is_some() {
+    refuse_file_and_data(
+        "certificate-authority",
+        cluster.certificate_authority.is_some() && cluster.certificate_authority_data.is_some(),
+        name,
+    )
+}
+
+fn refuse_file_and_data(field: &str, has_both: bool, name: &str) -> Result<(), Error> {
+    if has_both {
         return Err(conflicting_settings(
-            format_args!(
-                "certificate-authority-data and certificate-authority are both specified for {name}"
-            ),
-            FILE_OR_DATA,
+            format_args!("{field}-data and {field} are both specified for {name}"),
+            "remove either the file or the data from the kubeconfig",
         ));
     }
     Ok(())
@@ -24,18 +28,10 @@ pub(super) fn check_cluster(cluster: &Cluster, name: &str) -> Result<(), Error> 
 /// Refuses a user with two ways to log in, or with a part of one, such as a certificate without a key.
 pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Error> {
     if has_certificate(user) {
-        if user.client_certificate.is_some() && user.client_certificate_data.is_some() {
-            return Err(conflicting_settings(
-                format_args!("client-cert-data and client-cert are both specified for {name}"),
-                FILE_OR_DATA,
-            ));
-        }
-        if user.client_key.is_some() && user.client_key_data.is_some() {
-            return Err(conflicting_settings(
-                format_args!("client-key-data and client-key are both specified for {name}"),
-                FILE_OR_DATA,
-            ));
-        }
+        let has_both = user.client_certificate.is_some() && user.client_certificate_data.is_some();
+        refuse_file_and_data("client-cert", has_both, name)?;
+        let has_both = user.client_key.is_some() && user.client_key_data.is_some();
+        refuse_file_and_data("client-key", has_both, name)?;
         if !has_key(user) {
             return Err(conflicting_settings(
                 format_args!(

@@ -23,40 +23,27 @@ const MAX_IDLE_TIME: Duration = Duration::from_secs(5);
 /// A connector that first returns the connections that were opened early, and then opens new ones.
 pub(super) struct EarlyConnector<C: Service<Uri>> {
     connector: C,
+    /// The server to which connections are opened early.
+    server: Uri,
     max_idle_time: Duration,
     opened: Arc<Mutex<Opened<C::Response, C::Error>>>,
 }
 
-impl<C> EarlyConnector<C>
-where
-    C: Service<Uri> + Clone + Send + Sync + 'static,
-    C::Response: Send + 'static,
-    C::Error: Send + 'static,
-    C::Future: Send,
-{
-    /// Wraps a connector.
-    pub(super) fn new(connector: C) -> Self {
+impl<C: Service<Uri>> EarlyConnector<C> {
+    /// Wraps a connector. It opens connections to this server early.
+    pub(super) fn new(connector: C, server: Uri) -> Self {
         let opened = Opened {
             early: VecDeque::new(),
             all: 0,
         };
         Self {
             connector,
+            server,
             max_idle_time: MAX_IDLE_TIME,
             opened: Arc::new(Mutex::new(opened)),
         }
     }
 
-    /// Returns an opener of early connections to this server.
-    pub(super) fn opener(&self, server: Uri) -> Arc<dyn ConnectionOpener> {
-        Arc::new(Opener {
-            early_connector: self.clone(),
-            server,
-        })
-    }
-}
-
-impl<C: Service<Uri>> EarlyConnector<C> {
     fn lock(&self) -> MutexGuard<'_, Opened<C::Response, C::Error>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,6 +53,7 @@ impl<C: Service<Uri> + Clone> Clone for EarlyConnector<C> {
     fn clone(&self) -> Self {
         Self {
             connector: self.connector.clone(),
+            server: self.server.clone(),
             max_idle_time: self.max_idle_time,
             opened: Arc::clone(&self.opened),
         }
@@ -143,13 +131,7 @@ struct EarlyConnection<S, E> {
     opening: JoinHandle<Result<S, E>>,
 }
 
-/// Opens connections to one server early.
-struct Opener<C: Service<Uri>> {
-    early_connector: EarlyConnector<C>,
-    server: Uri,
-}
-
-impl<C> ConnectionOpener for Opener<C>
+impl<C> ConnectionOpener for EarlyConnector<C>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Send + 'static,
@@ -157,23 +139,19 @@ where
     C::Future: Send,
 {
     fn open_up_to(&self, count: usize) {
-        let mut opened = self.early_connector.lock();
+        let mut opened = self.lock();
         if opened.all >= count {
             return;
         }
         for _ in opened.all..count {
-            let opening = self
-                .early_connector
-                .connector
-                .clone()
-                .oneshot(self.server.clone());
+            let opening = self.connector.clone().oneshot(self.server.clone());
             opened.early.push_back(EarlyConnection {
                 since: Instant::now(),
                 opening: tokio::spawn(opening),
             });
             opened.all += 1;
         }
-        let early_connector = self.early_connector.clone();
+        let early_connector = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(early_connector.max_idle_time).await;
             early_connector
@@ -183,7 +161,7 @@ where
     }
 
     fn close_unused_connections(&self) {
-        self.early_connector.lock().close_idle_for(Duration::ZERO);
+        self.lock().close_idle_for(Duration::ZERO);
     }
 }
 
@@ -212,8 +190,8 @@ mod tests {
     #[tokio::test]
     async fn requests_get_the_early_connections_first_and_a_new_one_for_one_that_failed() {
         let attempts = Arc::new(AtomicUsize::new(0));
-        let mut connector = EarlyConnector::new(numbering(&attempts));
-        let opener = connector.opener(server());
+        let mut connector = EarlyConnector::new(numbering(&attempts), server());
+        let opener = connector.clone();
         opener.open_up_to(3);
         tokio::task::yield_now().await;
         assert_eq!(attempts.load(Ordering::SeqCst), 3);
@@ -234,14 +212,15 @@ mod tests {
     async fn the_error_of_a_connection_that_took_long_is_that_of_the_request() {
         let attempts = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&attempts);
-        let mut connector = EarlyConnector::new(tower::service_fn(move |_: Uri| {
+        let failing = tower::service_fn(move |_: Uri| {
             counted.fetch_add(1, Ordering::SeqCst);
             async {
                 tokio::time::sleep(Duration::from_secs(10)).await;
                 Err::<usize, _>("timed out")
             }
-        }));
-        connector.opener(server()).open_up_to(1);
+        });
+        let mut connector = EarlyConnector::new(failing, server());
+        connector.open_up_to(1);
         assert_eq!(connector.call(server()).await, Err("timed out"));
         assert_eq!(attempts.load(Ordering::SeqCst), 1);
     }
@@ -249,8 +228,8 @@ mod tests {
     #[tokio::test]
     async fn connections_that_may_be_closed_are_not_used() {
         let attempts = Arc::new(AtomicUsize::new(2));
-        let mut connector = EarlyConnector::new(numbering(&attempts));
-        let opener = connector.opener(server());
+        let mut connector = EarlyConnector::new(numbering(&attempts), server());
+        let opener = connector.clone();
         opener.open_up_to(2);
         tokio::task::yield_now().await;
         opener.close_unused_connections();
@@ -258,7 +237,7 @@ mod tests {
         assert_eq!(connector.lock().all, 1);
 
         connector.max_idle_time = Duration::ZERO;
-        connector.opener(server()).open_up_to(3);
+        connector.open_up_to(3);
         tokio::task::yield_now().await;
         assert_eq!(connector.call(server()).await, Ok(7));
         assert_eq!(connector.lock().all, 2);

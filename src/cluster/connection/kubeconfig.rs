@@ -11,7 +11,7 @@ use kube::config::{AuthInfo, Cluster, Context, Kubeconfig};
 use kubernetes_yaml::Position;
 
 use super::error::invalid_kubeconfig;
-use super::home;
+use super::{ConnectionOptions, home, non_empty};
 use crate::error::Error;
 use crate::model::text::{format_os_error, shell_word};
 use crate::regular_file::{self, SMALL};
@@ -28,16 +28,6 @@ pub(super) struct Chosen {
     pub(super) namespace: Option<String>,
     /// The context's name.
     pub(super) context: Option<String>,
-}
-
-/// The names in the flags.
-#[derive(Clone, Copy)]
-pub(super) struct NamesInFlags<'a> {
-    pub(super) context: Option<&'a str>,
-    pub(super) cluster: Option<&'a str>,
-    pub(super) user: Option<&'a str>,
-    /// True if flags hold credentials, so that the credentials of the context's user are not needed.
-    pub(super) flags_hold_credentials: bool,
 }
 
 /// Reads the file of the flag. Without the flag, reads the files of `KUBECONFIG` or, if that is not set, the file of
@@ -65,9 +55,9 @@ pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
 /// otherwise requests would be anonymous. The context's user may be missing if flags hold credentials.
 pub(super) fn select_cluster_and_user(
     kubeconfig: &Kubeconfig,
-    names: NamesInFlags<'_>,
+    options: &ConnectionOptions,
 ) -> Result<Chosen, Error> {
-    let context_name = names.context.or(kubeconfig.current_context.as_deref());
+    let context_name = non_empty(options.context.as_ref()).or(kubeconfig.current_context.as_deref());
     let contexts = kubeconfig
         .contexts
         .iter()
@@ -76,7 +66,7 @@ pub(super) fn select_cluster_and_user(
         Some(name) => find_entry("context", name, contexts)?,
         None => Context::default(),
     };
-    let cluster_name = names.cluster.unwrap_or(&context.cluster);
+    let cluster_name = non_empty(options.cluster.as_ref()).unwrap_or(&context.cluster);
     let clusters = kubeconfig
         .clusters
         .iter()
@@ -90,11 +80,14 @@ pub(super) fn select_cluster_and_user(
         .auth_infos
         .iter()
         .map(|entry| (&entry.name, &entry.auth_info));
-    let user_name = names.user.or(context.user.as_deref()).unwrap_or_default();
-    let user = match (names.user, &context.user) {
+    let user_in_flag = non_empty(options.user.as_ref());
+    let user_name = user_in_flag.or(context.user.as_deref()).unwrap_or_default();
+    let flags_hold_credentials =
+        options.token.is_some() || options.username.is_some() || options.client_certificate.is_some();
+    let user = match (user_in_flag, &context.user) {
         (Some(name), _) => find_entry("user", name, users)?,
         (None, Some(name)) if !name.is_empty() => match find_entry("user", name, users) {
-            Err(_) if names.flags_hold_credentials => AuthInfo::default(),
+            Err(_) if flags_hold_credentials => AuthInfo::default(),
             result => result?,
         },
         _ => AuthInfo::default(),
@@ -355,27 +348,27 @@ mod tests {
                     clusters: [{name: one, cluster: {server: 'https://one'}}]\n\
                     users: [{name: me, user: {username: me}}]\n";
         let mut kubeconfig = Kubeconfig::from_yaml(text).expect("a kubeconfig");
-        let names = |context, cluster, user| NamesInFlags {
-            context,
-            cluster,
-            user,
-            flags_hold_credentials: false,
+        let names = |context: Option<&str>, cluster: Option<&str>, user: Option<&str>| ConnectionOptions {
+            context: context.map(str::to_owned),
+            cluster: cluster.map(str::to_owned),
+            user: user.map(str::to_owned),
+            ..ConnectionOptions::default()
         };
-        let server = |kubeconfig: &Kubeconfig, names| {
-            select_cluster_and_user(kubeconfig, names).map(|it| it.cluster.server)
+        let server = |kubeconfig: &Kubeconfig, names: ConnectionOptions| {
+            select_cluster_and_user(kubeconfig, &names).map(|it| it.cluster.server)
         };
         let nothing = server(&kubeconfig, names(None, None, None));
         assert_eq!(nothing.expect("no cluster"), None);
         let cluster_server = server(&kubeconfig, names(None, Some("one"), None));
         assert_eq!(cluster_server.expect("a cluster").as_deref(), Some("https://one"));
         kubeconfig.current_context = Some("a".to_owned());
-        let flag_names = NamesInFlags {
-            flags_hold_credentials: true,
-            ..names(None, None, None)
+        let flags = ConnectionOptions {
+            token: Some("t".to_owned()),
+            ..ConnectionOptions::default()
         };
-        let chosen = select_cluster_and_user(&kubeconfig, flag_names).expect("the user of the flags");
+        let chosen = select_cluster_and_user(&kubeconfig, &flags).expect("the user of the flags");
         assert_eq!((chosen.user.username, chosen.namespace), (None, None));
-        let chosen = select_cluster_and_user(&kubeconfig, names(None, None, Some("me"))).expect("a user");
+        let chosen = select_cluster_and_user(&kubeconfig, &names(None, None, Some("me"))).expect("a user");
         assert_eq!(chosen.user.username.as_deref(), Some("me"));
         for (names, expected) in [
             (
@@ -399,7 +392,9 @@ mod tests {
                 "user \"you\" does not exist in the kubeconfig",
             ),
         ] {
-            let error = select_cluster_and_user(&kubeconfig, names).err().expect(expected);
+            let error = select_cluster_and_user(&kubeconfig, &names)
+                .err()
+                .expect(expected);
             assert_eq!(error.to_string(), expected);
         }
     }

@@ -19,14 +19,14 @@ use std::time::Duration;
 
 use http::Uri;
 use kube::Config;
-use kube::config::{Cluster, ExecAuthCluster};
+use kube::config::{Cluster, ExecAuthCluster, Kubeconfig};
 use tokio::task::spawn_blocking;
 
 use self::apply_flags_to_kubeconfig::ConnectionSettings;
 use self::error::{invalid_kubeconfig, unusable_credentials};
-use self::kubeconfig::{Chosen, NamesInFlags};
+use self::kubeconfig::Chosen;
 pub use self::options::{Certificates, ConnectionOptions, PluginPrompts};
-use crate::cluster::apiserver::{ApiServer, Credential};
+use crate::cluster::apiserver::ApiServer;
 use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;
 use crate::error::{Error, ErrorKind};
@@ -37,17 +37,6 @@ use crate::regular_file::{self, SMALL};
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
 /// The time limit of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The names in a kubeconfig, in its order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KubeconfigNames {
-    /// Values of `--context`.
-    pub contexts: Vec<String>,
-    /// Values of `--cluster`.
-    pub clusters: Vec<String>,
-    /// Values of `--user`.
-    pub users: Vec<String>,
-}
 
 /// A connection, and the namespace of the kubeconfig's context.
 pub struct Connection {
@@ -61,14 +50,6 @@ pub struct Connection {
     pub context: Option<String>,
     /// The UID of the cluster, which is asked for during discovery; `None` if nothing needs it.
     pub uid: Option<ClusterUid>,
-}
-
-/// The result of the kubeconfig, the flags and the environment.
-struct Configured {
-    config: Config,
-    proxy: Option<Proxy>,
-    credential: Option<Credential>,
-    context: Option<String>,
 }
 
 /// The part of a connection that does not depend on the user.
@@ -98,15 +79,48 @@ impl ConnectionOptions {
     /// sent yet.
     pub async fn connect(&self) -> Result<Connection, Error> {
         let options = self.clone();
-        let Configured {
-            config,
-            proxy,
-            credential,
-            context,
-        } = match spawn_blocking(move || options.configure_and_log_in()).await {
-            Ok(configured) => configured?,
+        match spawn_blocking(move || options.log_in_and_set_up()).await {
+            Ok(connection) => connection,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        }
+    }
+
+    /// Reads the kubeconfig; an empty one if there is none.
+    pub fn read_kubeconfig(&self) -> Result<Kubeconfig, Error> {
+        Ok(kubeconfig::read(self.kubeconfig.as_deref())?.unwrap_or_default())
+    }
+
+    /// Does what [`Self::connect`] does, and blocks while it reads files and while the plugin runs.
+    fn log_in_and_set_up(&self) -> Result<Connection, Error> {
+        let mut context = None;
+        let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?;
+        let (mut config, proxy) = match kubeconfig {
+            Some(kubeconfig) if !kubeconfig::is_empty(&kubeconfig) => {
+                let chosen = kubeconfig::select_cluster_and_user(&kubeconfig, self)?;
+                context.clone_from(&chosen.context);
+                self.build_config(&chosen)?
+            }
+            _ if self.server.is_some() => self.build_config(&Chosen::default())?,
+            // The user named a kubeconfig, so the credentials of the Pod, which may be for another cluster, are not
+            // used.
+            Some(_) => {
+                let paths = join_paths(&self.searched_kubeconfig_paths(), " and ");
+                return Err(Error::usage(
+                    format!("kubeconfig {paths}: it has no cluster and no context"),
+                    "add a cluster and a context to it; to use the ServiceAccount of a Pod, unset KUBECONFIG",
+                ));
+            }
+            None => {
+                self.refuse_names_without_kubeconfig()?;
+                self.build_pod_config()?
+            }
         };
+        // Requests are repeated by `ApiServer`, which counts them.
+        config.default_retry = false;
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        let credential =
+            user_credentials::log_in(&mut config.auth_info, self.plugin_prompts, self.kuberc.as_deref())?;
+        config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
         let namespace = config.default_namespace.clone();
         let endpoint = Endpoint::from_config(&config);
         let clients = client::build_clients(config).map_err(|error| unusable_credentials(&error))?;
@@ -124,66 +138,6 @@ impl ConnectionOptions {
             endpoint,
             context,
             uid: None,
-        })
-    }
-
-    /// Reads the names in the kubeconfig; none if there is no kubeconfig.
-    pub fn read_kubeconfig_names(&self) -> Result<KubeconfigNames, Error> {
-        let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?.unwrap_or_default();
-        Ok(KubeconfigNames {
-            contexts: kubeconfig.contexts.into_iter().map(|named| named.name).collect(),
-            clusters: kubeconfig.clusters.into_iter().map(|named| named.name).collect(),
-            users: kubeconfig
-                .auth_infos
-                .into_iter()
-                .map(|named| named.name)
-                .collect(),
-        })
-    }
-
-    fn configure_and_log_in(&self) -> Result<Configured, Error> {
-        let mut context = None;
-        let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?;
-        let (mut config, proxy) = match kubeconfig {
-            Some(kubeconfig) if !kubeconfig::is_empty(&kubeconfig) => {
-                let names = NamesInFlags {
-                    context: non_empty(self.context.as_ref()),
-                    cluster: non_empty(self.cluster.as_ref()),
-                    user: non_empty(self.user.as_ref()),
-                    flags_hold_credentials: self.token.is_some()
-                        || self.username.is_some()
-                        || self.client_certificate.is_some(),
-                };
-                let chosen = kubeconfig::select_cluster_and_user(&kubeconfig, names)?;
-                context.clone_from(&chosen.context);
-                self.build_config(&chosen)?
-            }
-            _ if self.server.is_some() => self.build_config(&Chosen::default())?,
-            // The user named a kubeconfig, so the credentials of the Pod, which may be for another cluster, are not
-            // used.
-            Some(_) => {
-                let paths = join_paths(&self.existing_kubeconfig_paths(), " and ");
-                return Err(Error::usage(
-                    format!("kubeconfig {paths}: it has no cluster and no context"),
-                    "add a cluster and a context to it; to use the ServiceAccount of a Pod, unset KUBECONFIG",
-                ));
-            }
-            None => {
-                self.refuse_names_without_kubeconfig()?;
-                self.build_pod_config()?
-            }
-        };
-        // Requests are repeated by `ApiServer`, which counts them.
-        config.default_retry = false;
-        config.connect_timeout = Some(CONNECT_TIMEOUT);
-        let credential =
-            user_credentials::log_in(&mut config.auth_info, self.plugin_prompts, self.kuberc.as_deref())?;
-        config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
-        Ok(Configured {
-            config,
-            proxy,
-            credential,
-            context,
         })
     }
 
@@ -287,13 +241,6 @@ impl ConnectionOptions {
         let paths = self.searched_kubeconfig_paths();
         let at = if paths.is_empty() { "" } else { " at " };
         format!("no kubeconfig{at}{}", join_paths(&paths, " or "))
-    }
-
-    /// Returns the paths of the kubeconfigs that exist.
-    fn existing_kubeconfig_paths(&self) -> Vec<PathBuf> {
-        let mut paths = self.searched_kubeconfig_paths();
-        paths.retain(|path| path.exists());
-        paths
     }
 
     /// Returns the paths at which kubeconfigs were looked for.

@@ -1,7 +1,7 @@
 use super::*;
 
-#[test]
-fn a_kubeconfig_without_a_cluster_is_not_replaced_by_what_a_pod_has() {
+#[tokio::test]
+async fn a_kubeconfig_without_a_cluster_is_not_replaced_by_what_a_pod_has() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("config");
     for text in [
@@ -16,7 +16,7 @@ fn a_kubeconfig_without_a_cluster_is_not_replaced_by_what_a_pod_has() {
             kubeconfig: Some(path.clone()),
             ..ConnectionOptions::default()
         };
-        let error = options.configure_and_log_in().err().expect(text);
+        let error = options.log_in_and_set_up().err().expect(text);
         let expected = format!("kubeconfig {}: it has no cluster and no context", path.display());
         assert_eq!(error.to_string(), expected, "{text:?}");
         assert_eq!(error.kind, ErrorKind::Usage);
@@ -24,7 +24,7 @@ fn a_kubeconfig_without_a_cluster_is_not_replaced_by_what_a_pod_has() {
             server: Some("https://one".to_owned()),
             ..options
         };
-        assert!(with_server.configure_and_log_in().is_ok(), "{text:?}");
+        assert!(with_server.log_in_and_set_up().is_ok(), "{text:?}");
     }
 }
 

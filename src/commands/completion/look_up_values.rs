@@ -12,10 +12,11 @@ use std::time::Duration;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use clap_complete::engine::CompletionCandidate;
 use futures_util::future::join_all;
+use kube::config::Kubeconfig;
 
 use super::safe_names;
 use crate::cli::{Cli, GlobalFlags};
-use crate::cluster::connection::{ConnectionOptions, KubeconfigNames, PluginPrompts};
+use crate::cluster::connection::{ConnectionOptions, PluginPrompts};
 use crate::cluster::discovery::KindLookup;
 use crate::model::resource::Resource;
 use crate::read::{self, Cluster, KindWaits, Wanted};
@@ -69,9 +70,18 @@ impl ValueLookup {
         let names = run_with_time_limit(move || match source {
             ValueSource::Sets => within_runtime(find_sets(&shared, &typed)),
             ValueSource::Namespaces => within_runtime(find_namespaces(&shared)),
-            ValueSource::Contexts => read_kubeconfig_names(&shared, |names| names.contexts),
-            ValueSource::Clusters => read_kubeconfig_names(&shared, |names| names.clusters),
-            ValueSource::Users => read_kubeconfig_names(&shared, |names| names.users),
+            ValueSource::Contexts => read_kubeconfig(&shared).map(|config| {
+                let entries = config.contexts.into_iter();
+                entries.map(|entry| entry.name).collect()
+            }),
+            ValueSource::Clusters => read_kubeconfig(&shared).map(|config| {
+                let entries = config.clusters.into_iter();
+                entries.map(|entry| entry.name).collect()
+            }),
+            ValueSource::Users => read_kubeconfig(&shared).map(|config| {
+                let entries = config.auth_infos.into_iter();
+                entries.map(|entry| entry.name).collect()
+            }),
         });
         names
             .unwrap_or_default()
@@ -100,15 +110,9 @@ fn within_runtime<T>(lookup: impl Future<Output = Option<T>>) -> Option<T> {
     runtime.ok()?.block_on(lookup)
 }
 
-fn read_kubeconfig_names(
-    shared: &GlobalFlags,
-    choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
-) -> Option<Vec<String>> {
-    let names = settings::read_connection(&shared.connection)
-        .ok()?
-        .read_kubeconfig_names()
-        .ok()?;
-    Some(choose(names))
+fn read_kubeconfig(shared: &GlobalFlags) -> Option<Kubeconfig> {
+    let options = settings::read_connection(&shared.connection).ok()?;
+    options.read_kubeconfig().ok()
 }
 
 /// Finds the namespaces of the cluster. `--namespace` is not read, since its value is being typed.
