@@ -36,10 +36,10 @@ pub enum Wanted<'a> {
 /// The answers to early reads; `None` for what was not wanted, or cannot be read without discovery.
 #[derive(Debug, Default)]
 pub struct EarlyReads {
-    pub(super) parent: Option<Box<(ParentIdentity, ParentAnswer)>>,
-    pub(super) namespaces: Option<Box<EarlyNamespaces>>,
+    parent: Option<Box<(ParentIdentity, ParentAnswer)>>,
+    namespaces: Option<Box<(BTreeSet<String>, NamespacesAnswer)>>,
     /// The time at which these reads began; `None` if nothing was read.
-    pub(super) started_at: Option<Instant>,
+    started_at: Option<Instant>,
 }
 
 /// The answer to a read of the parent; `None` inside if it does not exist.
@@ -48,23 +48,8 @@ pub(super) type ParentAnswer = Result<Option<LiveParent>, ApiError>;
 /// The states of the namespaces that exist, by name.
 pub(super) type NamespaceStates = BTreeMap<String, NamespaceState>;
 
-/// The answer to an early read of the namespaces `names`.
-#[derive(Debug)]
-pub(super) struct EarlyNamespaces {
-    names: BTreeSet<String>,
-    answer: Result<NamespaceStates, (ListTarget, ListError)>,
-}
-
-impl EarlyNamespaces {
-    /// Returns the answer if exactly the namespaces `wanted` were read.
-    pub(super) fn into_answer_if_read_exactly(
-        self,
-        wanted: &BTreeSet<&str>,
-    ) -> Option<Result<NamespaceStates, (ListTarget, ListError)>> {
-        let are_same = self.names.iter().map(String::as_str).eq(wanted.iter().copied());
-        are_same.then_some(self.answer)
-    }
-}
+/// The answer to a read of namespaces.
+type NamespacesAnswer = Result<NamespaceStates, (ListTarget, ListError)>;
 
 impl EarlyReads {
     /// Reads what is wanted and needs no discovery. Objects that name no namespace are in `default_namespace`.
@@ -95,7 +80,7 @@ impl EarlyReads {
         let read_namespaces_of_run = async {
             let names = names?;
             let answer = read_namespaces(server, &names.iter().map(String::as_str).collect()).await;
-            Some(Box::new(EarlyNamespaces { names, answer }))
+            Some(Box::new((names, answer)))
         };
         let started_at = Instant::now();
         let (parent, namespaces) = join(read_parent, read_namespaces_of_run).await;
@@ -110,11 +95,30 @@ impl EarlyReads {
     pub fn is_parent_known_missing(&self) -> bool {
         matches!(self.parent.as_deref(), Some((_, Ok(None))))
     }
-}
 
-/// Returns whether the answer to a read that started at this time is recent enough to be used.
-pub(super) fn is_recent(started_at: Instant) -> bool {
-    started_at.elapsed() <= LONGEST_AGE
+    /// Returns the answer about this parent, if it was read early and exists.
+    pub(super) fn existing_parent(&self, identity: &ParentIdentity) -> Option<&LiveParent> {
+        let (read, answer) = self.parent.as_deref()?;
+        answer.as_ref().ok()?.as_ref().filter(|_| read == identity)
+    }
+
+    /// Takes the answer about this parent, if it was read early and the answer is recent enough to be used.
+    pub(super) fn take_parent(&mut self, identity: &ParentIdentity) -> Option<ParentAnswer> {
+        let (read, answer) = *self.parent.take()?;
+        (read == *identity && self.are_recent()).then_some(answer)
+    }
+
+    /// Takes the answer if exactly the namespaces `wanted` were read, and it is recent enough to be used.
+    pub(super) fn take_namespaces(&mut self, wanted: &BTreeSet<&str>) -> Option<NamespacesAnswer> {
+        let (names, answer) = *self.namespaces.take()?;
+        let are_same = names.iter().map(String::as_str).eq(wanted.iter().copied());
+        (are_same && self.are_recent()).then_some(answer)
+    }
+
+    fn are_recent(&self) -> bool {
+        self.started_at
+            .is_some_and(|started_at| started_at.elapsed() <= LONGEST_AGE)
+    }
 }
 
 /// Returns the resource of a parent that is named as a Secret or a ConfigMap; `None` for other names.

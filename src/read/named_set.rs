@@ -1,16 +1,15 @@
 //! Resolves the set that the command line names: its parent, and whether the object may be one.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
-use std::time::Instant;
 
 use http::StatusCode;
 use serde_json::Value;
 
 use super::cluster::Cluster;
-use super::early_reads::{EarlyNamespaces, EarlyReads, NamespaceStates, ParentAnswer, is_recent};
+use super::early_reads::{EarlyReads, NamespaceStates, ParentAnswer};
 use super::error::{forbidden_parent_kind, unknowable_kind, unreadable_crd};
 use super::namespaces::read_namespaces;
 use super::parent::{CrdLabels, LiveParent, read_crd_labels, read_live_parent};
@@ -39,12 +38,8 @@ pub struct NamedSet {
     pub resource: Arc<Resource>,
     /// The set that the definition of a custom parent's kind is a member of.
     pub(super) definition_part_of: Option<String>,
-    /// The answer of the early read of the parent, until it is used.
-    early_parent: Cell<Option<Box<ParentAnswer>>>,
-    /// The answer of the early read of namespaces, until it is used.
-    early_namespaces: Cell<Option<Box<EarlyNamespaces>>>,
-    /// The time at which the early reads began.
-    early_reads_started_at: Option<Instant>,
+    /// The answers of the early reads, until they are used.
+    early_reads: RefCell<EarlyReads>,
 }
 
 impl NamedSet {
@@ -63,9 +58,9 @@ impl NamedSet {
         if self.resource.origin == Origin::NotYetServed {
             return Ok(None);
         }
-        let early = self.early_parent.take();
-        let read = match early.filter(|_| self.are_early_reads_recent()) {
-            Some(early) => *early,
+        let early = self.early_reads.borrow_mut().take_parent(&self.set.parent);
+        let read = match early {
+            Some(early) => with_discovered_resource(early, &self.resource),
             None => read_live_parent(server, &self.resource, &self.set.parent).await,
         };
         read.map_err(|error| {
@@ -76,22 +71,16 @@ impl NamedSet {
     /// Returns whether the parent was read early and shows that a run with these manifests probably writes: it does not
     /// exist, or the last run that wrote had other manifests.
     pub fn is_known_to_change(&self, desired: &Desired) -> bool {
-        let answer = self.early_parent.take();
-        let changes = match answer.as_deref() {
-            Some(Ok(None)) => true,
-            Some(Ok(Some(parent))) if desired.members.len() <= MAX_MEMBERS_TO_DIGEST_EARLY => {
-                let runs = History::from_annotations(&parent.object.annotations).into_runs();
-                let last = runs.into_iter().find(|run| !run.is_running());
-                last.is_some_and(|run| run.manifests != digest_without_secret_values(desired))
-            }
-            _ => false,
-        };
-        self.early_parent.set(answer);
-        changes
-    }
-
-    fn are_early_reads_recent(&self) -> bool {
-        self.early_reads_started_at.is_some_and(is_recent)
+        let early_reads = self.early_reads.borrow();
+        if early_reads.is_parent_known_missing() {
+            return true;
+        }
+        let parent = early_reads.existing_parent(&self.set.parent);
+        let runs = parent
+            .filter(|_| desired.members.len() <= MAX_MEMBERS_TO_DIGEST_EARLY)
+            .map(|parent| History::from_annotations(&parent.object.annotations).into_runs());
+        let last = runs.into_iter().flatten().find(|run| !run.is_running());
+        last.is_some_and(|run| run.manifests != digest_without_secret_values(desired))
     }
 
     /// Reads the state of each of these namespaces that exists.
@@ -100,11 +89,8 @@ impl NamedSet {
         server: &ApiServer,
         names: &BTreeSet<&str>,
     ) -> Result<NamespaceStates, Error> {
-        let early = self
-            .early_namespaces
-            .take()
-            .filter(|_| self.are_early_reads_recent());
-        let read = match early.and_then(|early| early.into_answer_if_read_exactly(names)) {
+        let early = self.early_reads.borrow_mut().take_namespaces(names);
+        let read = match early {
             Some(read) => read,
             None => read_namespaces(server, names).await,
         };
@@ -137,18 +123,8 @@ pub async fn resolve_named_set(
     {
         identity.namespace = Some(namespace.clone());
     }
-    let EarlyReads {
-        parent,
-        namespaces,
-        started_at,
-    } = mem::take(&mut cluster.early_reads);
-    let parent = parent.map(|parent| *parent).filter(|(read, _)| *read == identity);
     Ok(NamedSet {
-        early_parent: Cell::new(
-            parent.map(|(_, answer)| Box::new(with_discovered_resource(answer, &resource))),
-        ),
-        early_namespaces: Cell::new(namespaces),
-        early_reads_started_at: started_at,
+        early_reads: RefCell::new(mem::take(&mut cluster.early_reads)),
         set: Set {
             id: ApplySetId::for_parent(&identity),
             parent: identity,
