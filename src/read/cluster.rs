@@ -59,7 +59,7 @@ impl KindWaits {
         Self::new(|| Some(Instant::now()), |_| {})
     }
 
-    fn start(&self) -> KindWait<'_> {
+    pub(super) fn start(&self) -> KindWait<'_> {
         KindWait::new((self.end_of_run)(), &*self.on_wait)
     }
 }
@@ -116,16 +116,10 @@ impl Cluster {
     /// Determines the state of recorded kinds that are missing from discovery, by a discovery that is younger than the
     /// records. Sends nothing if no recorded kind is missing.
     pub async fn await_or_judge_recorded_kinds(&mut self, records: &[&RecordedKinds]) -> Result<(), Error> {
-        let Self {
-            server,
-            discovery,
-            kind_waits,
-            ..
-        } = self;
-        let wait = kind_waits.start();
+        let wait = self.kind_waits.start();
         missing_kinds::await_or_judge_missing_kinds(
-            server,
-            discovery,
+            &self.server,
+            &mut self.discovery,
             |fresh| find_missing_kinds(records, fresh),
             &wait,
         )
@@ -137,28 +131,14 @@ impl Cluster {
     pub async fn judge_missing_kinds_without_waiting(&mut self, sets: &[FoundSet]) {
         let records = sets.iter().filter_map(FoundSet::recorded);
         let records: Vec<&RecordedKinds> = records.map(|recorded| &recorded.kinds).collect();
-        let Self {
-            server, discovery, ..
-        } = self;
-        let wait = KindWait::never();
         // The error is dropped: the command reports for each set which kinds are unknown.
         let _ = missing_kinds::await_or_judge_missing_kinds(
-            server,
-            discovery,
+            &self.server,
+            &mut self.discovery,
             |fresh| find_missing_kinds(&records, fresh),
-            &wait,
+            &KindWait::never(),
         )
         .await;
-    }
-
-    /// Determines the state of the kinds that `find_missing` returns, in `discovery`, which is a copy for one search.
-    pub(super) async fn await_or_judge_missing_kinds_in(
-        &self,
-        discovery: &mut Discovery,
-        find_missing: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
-    ) -> Result<(), Error> {
-        let wait = self.kind_waits.start();
-        missing_kinds::await_or_judge_missing_kinds(&self.server, discovery, find_missing, &wait).await
     }
 
     /// Waits until discovery lists every kind that a CRD or an `APIService` defines, so that a search of all kinds is

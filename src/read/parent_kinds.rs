@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::cluster::Cluster;
+use super::kinds_missing_from_discovery::await_or_judge_missing_kinds;
 use super::list::{ListError, Selector, WHOLE_OBJECTS, list};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
@@ -43,9 +44,9 @@ pub async fn find_served_parent_kinds(
     let mut discovery = Cow::Borrowed(&cluster.discovery);
     let mut error_of_missing = None;
     if !find_missing(&discovery).is_empty() {
-        let settled = cluster
-            .await_or_judge_missing_kinds_in(discovery.to_mut(), find_missing)
-            .await;
+        let wait = cluster.kind_waits.start();
+        let settled =
+            await_or_judge_missing_kinds(&cluster.server, discovery.to_mut(), find_missing, &wait).await;
         error_of_missing = settled.err();
     }
     let mut resources = Vec::new();

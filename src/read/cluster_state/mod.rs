@@ -19,14 +19,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
 use super::cluster::Cluster;
-use super::error::failed_selection;
-use super::list::{METADATA_LIST, Selector};
-use super::list_collections::{list_collections, unique_by_uid};
 use super::lost_members::warning_of_unlabeled;
 use super::named_set::NamedSet;
 use super::orphans::SearchRules;
 use super::parent::LiveParent;
-use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::StatusRules;
 use crate::error::Error;
 use crate::event::Operation;
@@ -123,29 +119,6 @@ impl ClusterState {
     /// Returns the part of the parent that plans use.
     pub fn parent_object(&self) -> Option<&ParentObject> {
         self.parent.as_ref().map(|parent| &parent.object)
-    }
-
-    /// Lists the metadata of the members that `label_selector` selects, sorted by key. A member that two groups serve
-    /// is listed by the key that is among `preferred_keys`, if one is.
-    pub async fn list_members(
-        &self,
-        server: &ApiServer,
-        named: &NamedSet,
-        label_selector: Option<&str>,
-        preferred_keys: &BTreeSet<ObjectKey>,
-        concurrency: usize,
-    ) -> Result<Vec<Live>, Error> {
-        let mut selector = Selector::for_members(&named.set.id, METADATA_LIST);
-        if let Some(label_selector) = label_selector {
-            selector.labels = format!("{},{label_selector}", selector.labels);
-        }
-        let mut found = list_collections(server, &self.places, &selector, concurrency, Live::from_object)
-            .await
-            .map_err(|failure| failed_selection(failure, label_selector))?;
-        found.retain(|live| !named.set.is_parent(live));
-        unique_by_uid(&mut found, |live| live, |key| preferred_keys.contains(key));
-        found.sort_by(|one, other| one.key.cmp(&other.key));
-        Ok(found)
     }
 
     /// Warns of objects that have lost their label in the scope of a set that is about to end. Keeps their kinds and

@@ -72,13 +72,7 @@ pub enum ListError {
     /// A request did not succeed.
     #[error("{}", .0.kind)]
     Request(#[from] ApiError),
-    /// The list expired too often while it was read.
-    #[error("{path}: the list expired {MOST_STARTS} times while reading it")]
-    KeepsExpiring {
-        /// The path of the collection.
-        path: String,
-    },
-    /// The server's pages break a rule of the API.
+    /// The server's pages break a rule of the API, or the list expired too often while it was read.
     #[error("{path}: invalid list: it {fault}")]
     Invalid {
         /// The path of the collection.
@@ -106,9 +100,7 @@ impl From<(ListTarget, ListError)> for Error {
         };
         let hint = match &error {
             ListError::Request(request) => request.hint(),
-            ListError::KeepsExpiring { .. } | ListError::Invalid { .. } => {
-                "run the same command again".to_owned()
-            }
+            ListError::Invalid { .. } => "run the same command again".to_owned(),
         };
         let (plural, namespace) = (
             &place.resource.plural,
@@ -137,14 +129,7 @@ impl ListError {
         };
         match &*error.kind {
             ApiErrorKind::Status(status) => [401, 429].contains(&status.code),
-            ApiErrorKind::Connection { .. }
-            | ApiErrorKind::Untrusted { .. }
-            | ApiErrorKind::Credential(_)
-            | ApiErrorKind::Timeout { .. }
-            | ApiErrorKind::NotSent { .. }
-            | ApiErrorKind::LeaseLost(_)
-            | ApiErrorKind::TooLarge(_)
-            | ApiErrorKind::Unreadable(_) => true,
+            _ => true,
         }
     }
 
@@ -188,7 +173,8 @@ pub(super) async fn list<T>(
             None => Ok(picked),
         };
     }
-    Err(ListError::KeepsExpiring { path })
+    let fault = format!("expired {MOST_STARTS} times while it was read");
+    Err(ListError::Invalid { path, fault })
 }
 
 fn invalid_list(path: String, fault: &str) -> ListError {

@@ -13,7 +13,10 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::ParentObject;
 use crate::plan::{self, Refusal};
-use crate::read::{Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, read_cluster_state};
+use crate::read::{
+    Cluster, ClusterState, Goal, METADATA_LIST, NamedSet, ReadSettings, Selector, Wanted, failed_selection,
+    list_collections, read_cluster_state, unique_by_uid,
+};
 use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_and_read_manifests};
 use crate::settings::MembershipOptions;
@@ -72,8 +75,8 @@ impl SetRead {
         self.state.parent_object()
     }
 
-    /// Lists the objects that carry the set's label and match the label selector `label_selector`. If an object is
-    /// listed in several API groups, it has the key that is in `preferred_keys`.
+    /// Lists the metadata of the objects that carry the set's label and match the label selector `label_selector`, sorted
+    /// by key. If an object is listed in several API groups, it has the key that is in `preferred_keys`.
     pub async fn list_members(
         &self,
         cluster: &Cluster,
@@ -81,15 +84,19 @@ impl SetRead {
         preferred_keys: &BTreeSet<ObjectKey>,
         concurrency: usize,
     ) -> Result<Vec<Live>, Error> {
-        self.state
-            .list_members(
-                &cluster.server,
-                &self.named,
-                label_selector,
-                preferred_keys,
-                concurrency,
-            )
+        let set = &self.named.set;
+        let mut selector = Selector::for_members(&set.id, METADATA_LIST);
+        if let Some(label_selector) = label_selector {
+            selector.labels = format!("{},{label_selector}", selector.labels);
+        }
+        let places = &self.state.places;
+        let mut found = list_collections(&cluster.server, places, &selector, concurrency, Live::from_object)
             .await
+            .map_err(|failure| failed_selection(failure, label_selector))?;
+        found.retain(|live| !set.is_parent(live));
+        unique_by_uid(&mut found, |live| live, |key| preferred_keys.contains(key));
+        found.sort_by(|one, other| one.key.cmp(&other.key));
+        Ok(found)
     }
 
     /// Returns the record of the set with these kinds and namespaces added. Also returns a refusal if the record makes
