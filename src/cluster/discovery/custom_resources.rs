@@ -24,75 +24,48 @@ const VERBS: [&str; 8] = [
 /// Returns one resource for each served version of the definition, in the order in which the server will prefer them;
 /// none if the object is not a definition.
 pub(super) fn from_definition(manifest: &Value) -> Vec<Resource> {
-    let Some(spec) = read_definition(manifest) else {
+    let spec = &manifest["spec"];
+    let names = &spec["names"];
+    let is_definition =
+        manifest["apiVersion"] == "apiextensions.k8s.io/v1" && manifest["kind"] == "CustomResourceDefinition";
+    let (true, Some(group), Some(kind), Some(plural), Ok(scope)) = (
+        is_definition,
+        read_text(&spec["group"]),
+        read_text(&names["kind"]),
+        read_text(&names["plural"]),
+        Scope::deserialize(&spec["scope"]),
+    ) else {
         return Vec::new();
     };
-    let mut versions = spec.versions;
-    versions.retain(|version| version.served.unwrap_or_default() && !version.name.is_empty());
-    versions.sort_by_key(|version| std::cmp::Reverse(Version::parse(&version.name).priority()));
-    let names = spec.names;
-    let singular = names
-        .singular
-        .filter(|singular| !singular.is_empty())
-        .unwrap_or_else(|| names.kind.to_lowercase());
-    versions
+    let versions = spec["versions"].as_array().into_iter().flatten();
+    let mut served_versions: Vec<(String, &Value)> = versions
+        .filter(|version| version["served"] == true)
+        .filter_map(|version| Some((read_text(&version["name"])?, version)))
+        .collect();
+    served_versions.sort_by_key(|(name, _)| std::cmp::Reverse(Version::parse(name).priority()));
+    served_versions
         .into_iter()
-        .map(|version| Resource {
+        .map(|(name, version)| Resource {
             // Only live objects are scaled, and the kind can have none yet.
             scale: Subresource::Unlisted,
-            group: spec.group.clone(),
-            version: version.name,
-            kind: names.kind.clone(),
-            plural: names.plural.clone(),
-            singular: singular.clone(),
-            short_names: names.short_names.clone().unwrap_or_default(),
-            scope: spec.scope,
+            group: group.clone(),
+            version: name,
+            kind: kind.clone(),
+            plural: plural.clone(),
+            singular: read_text(&names["singular"]).unwrap_or_else(|| kind.to_lowercase()),
+            short_names: Vec::deserialize(&names["shortNames"]).unwrap_or_default(),
+            scope,
             verbs: VERBS.map(str::to_owned).to_vec(),
             origin: Origin::NotYetServed,
-            status: match version.subresources.and_then(|subresources| subresources.status) {
-                Some(_) => Subresource::Listed,
-                None => Subresource::Unlisted,
+            status: match version["subresources"]["status"] {
+                Value::Null => Subresource::Unlisted,
+                _ => Subresource::Listed,
             },
         })
         .collect()
 }
 
-fn read_definition(manifest: &Value) -> Option<Spec> {
-    let api_version = manifest.get("apiVersion")?.as_str()?;
-    if api_version != "apiextensions.k8s.io/v1" || manifest.get("kind")? != "CustomResourceDefinition" {
-        return None;
-    }
-    let spec = Spec::deserialize(manifest.get("spec")?).ok()?;
-    let is_complete = !spec.group.is_empty() && !spec.names.kind.is_empty() && !spec.names.plural.is_empty();
-    is_complete.then_some(spec)
-}
-
-/// `spec` of a definition. A field that may be missing may be null as well.
-#[derive(Deserialize)]
-struct Spec {
-    group: String,
-    names: SpecNames,
-    scope: Scope,
-    versions: Vec<SpecVersion>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SpecNames {
-    kind: String,
-    plural: String,
-    singular: Option<String>,
-    short_names: Option<Vec<String>>,
-}
-
-#[derive(Deserialize)]
-struct SpecVersion {
-    name: String,
-    served: Option<bool>,
-    subresources: Option<Subresources>,
-}
-
-#[derive(Deserialize)]
-struct Subresources {
-    status: Option<Value>,
+/// Reads a text; `None` if it is missing or empty.
+fn read_text(field: &Value) -> Option<String> {
+    field.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
