@@ -169,38 +169,54 @@ impl ApplyOptions {
 
     /// Creates the options from a saved plan alone, for a run without a dry run and without waits.
     pub(super) fn from_plan_without_flags(plan: &SavedPlan, shared: &GlobalFlags) -> Result<Self, Error> {
+        let set = SetReference {
+            resource: Some(plan.set.resource.clone()),
+            name: plan.set.name.clone(),
+            namespace: None,
+        };
+        let options = Self::without_run(set, plan.field_manager.clone(), plan.policy.clone(), shared);
         Ok(Self {
-            waiting: WaitOptions::default(),
-            set: SetReference {
-                resource: Some(plan.set.resource.clone()),
-                name: plan.set.name.clone(),
-                namespace: None,
-            },
-            sources: Vec::new(),
-            recursion: Recursion::Flat,
             tooling: plan.set.tooling.clone(),
-            policy: plan.policy.clone(),
-            recreate_kinds: Vec::new(),
             take_over: plan.take_over,
             // The user who saved the plan has seen which tool manages the set.
             consent: Consent::ByFlag,
-            confirm: Confirm::Dangers,
-            is_interactive: false,
             writing: WriteSettings {
                 conflicts: plan.conflicts.clone(),
                 validation: plan.validation,
+                ..options.writing
+            },
+            ignore: plan.ignore.as_ref().map(Ignore::from_plan).transpose()?,
+            ..options
+        })
+    }
+
+    /// Creates the options of a run without a dry run, without waits and without sources, whose user cannot be asked.
+    fn without_run(set: SetReference, field_manager: String, policy: Policy, shared: &GlobalFlags) -> Self {
+        Self {
+            set,
+            sources: Vec::new(),
+            recursion: Recursion::Flat,
+            tooling: Tooling::this_program(),
+            policy,
+            recreate_kinds: Vec::new(),
+            take_over: Risk::Refused,
+            consent: Consent::Missing,
+            confirm: Confirm::Dangers,
+            is_interactive: false,
+            writing: WriteSettings {
                 deletion_patience: WaitOptions::default().recreation_patience(),
                 ..WriteSettings::for_commands_without_manifests(
-                    plan.field_manager.clone(),
+                    field_manager,
                     DryRun::None,
                     usize::from(shared.concurrency),
                 )
             },
-            ignore: plan.ignore.as_ref().map(Ignore::from_plan).transpose()?,
+            ignore: None,
+            waiting: WaitOptions::default(),
             failures: None,
             status_rules: StatusRules::default(),
             undo_out: None,
-        })
+        }
     }
 
     /// Reads the flags that `apply` and `diff` have in common, for a run without a dry run and without waits.
@@ -220,32 +236,21 @@ impl ApplyOptions {
         };
         refuse_ready_without_pruning(&policy)?;
         let (sources, recursion) = read_manifest_flags(manifests);
+        let options = Self::without_run(SetReference::new(set)?, field_manager, policy, shared);
         Ok(Self {
-            set: SetReference::new(set)?,
             tooling,
             sources,
             recursion,
-            policy,
             recreate_kinds,
             take_over: Risk::from_flag(flags.take_over_set),
-            consent: Consent::Missing,
-            confirm: Confirm::Dangers,
             is_interactive: is_interactive(),
             writing: WriteSettings {
                 conflicts: Conflicts::combine_repeated_flag(&flags.force_conflicts),
                 validation: flags.validate,
-                deletion_patience: WaitOptions::default().recreation_patience(),
-                ..WriteSettings::for_commands_without_manifests(
-                    field_manager,
-                    DryRun::None,
-                    usize::from(shared.concurrency),
-                )
+                ..options.writing
             },
             ignore: Ignore::read_at_most_one(&flags.ignore)?,
-            waiting: WaitOptions::default(),
-            failures: None,
-            status_rules: StatusRules::default(),
-            undo_out: None,
+            ..options
         })
     }
 }
