@@ -50,12 +50,7 @@ async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> R
         &manifests.applied,
     )
     .await?;
-    let recreate = resolve_recreate_kinds(
-        &options.recreate,
-        &options.recreate_kinds,
-        &cluster.discovery,
-        &manifests.applied,
-    )?;
+    let recreate = resolve_recreate_kinds(&options.recreate, &options.recreate_kinds, &cluster.discovery)?;
     let desired = desired::resolve(manifests, named.context_for_manifests(&cluster))?;
     if let Some(refusal) = plan::refuse_hooks(&desired, options.hooks) {
         return Err(Refusal::error(&[refusal]));

@@ -20,9 +20,7 @@ use crate::cluster::discovery::Discovery;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::manifest::desired::{self, Desired};
-use crate::manifest::{self, Manifest, Manifests, Source};
-use crate::model::identity::GroupKind;
-use crate::model::text::first_names_and_more;
+use crate::manifest::{self, Manifests, Source};
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::{self, Policy, Recreate, Risk, UnchangedMembers, is_namespace_or_crd_kind};
@@ -193,7 +191,6 @@ async fn resolve_set_and_desired(
         &options.policy.recreate,
         &options.recreate_kinds,
         &cluster.discovery,
-        &manifests.applied,
     )?;
     if let Some(rules) = &options.status_rules.own {
         run.report_new_warnings(&rules.warn_of_unknown_kinds(&cluster.discovery));
@@ -333,13 +330,11 @@ pub fn report_notes_and_warnings(run: &mut CommandRun, prepared: &Prepared) {
 ///
 /// # Errors
 ///
-/// A kind does not exist, or is never recreated. The message about a kind that is never recreated names its objects
-/// among the `manifests`.
+/// A kind does not exist, or is never recreated.
 pub fn resolve_recreate_kinds(
     without_kinds: &Recreate,
     kinds: &[String],
     discovery: &Discovery,
-    manifests: &[Manifest],
 ) -> Result<Recreate, Error> {
     if kinds.is_empty() {
         return Ok(without_kinds.clone());
@@ -347,32 +342,15 @@ pub fn resolve_recreate_kinds(
     let kinds = kinds.iter().map(|name| {
         let kind = find_resource_of_flag(discovery, "--recreate", name)?.group_kind();
         if is_namespace_or_crd_kind(&kind) {
-            return Err(never_recreated_error(&kind, manifests));
+            let kind = kind.kind;
+            return Err(Error::usage(
+                format!("--recreate={kind}: never recreated, because everything in it would be deleted"),
+                format!(
+                    "remove {kind} from --recreate, and keep the old value or give the object another name"
+                ),
+            ));
         }
         Ok(kind)
     });
     Ok(Recreate::Kinds(kinds.collect::<Result<_, _>>()?))
-}
-
-/// Returns the error about a kind whose objects contain others, such as a Namespace or a CRD.
-fn never_recreated_error(kind: &GroupKind, manifests: &[Manifest]) -> Error {
-    let named: Vec<String> = manifests
-        .iter()
-        .filter(|manifest| manifest.gvk.group_kind() == *kind)
-        .map(|manifest| format!("{}: {}", manifest.position, manifest.name))
-        .collect();
-    let objects = match named.as_slice() {
-        [] => String::new(),
-        objects => format!(" ({})", first_names_and_more(objects)),
-    };
-    Error::usage(
-        format!(
-            "--recreate={}: never recreated, because everything in it would be deleted{objects}",
-            kind.kind
-        ),
-        format!(
-            "remove {} from --recreate, and keep the old value or give the object another name",
-            kind.kind
-        ),
-    )
 }

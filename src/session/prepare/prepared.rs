@@ -9,7 +9,6 @@ use crate::execute::{Execution, WaitNotes, estimate_concurrent_writes_at_start};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::set::Set;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::SavedManifest;
 use crate::plan::{Observed, Plan, Policy, Proposal, ProposedApplies, ProposedApply, Refusal};
@@ -76,8 +75,24 @@ impl Prepared {
 
     /// Returns what the user has to agree to before the plan is executed.
     pub fn proposal(&self, confirm: Confirm) -> Proposal {
-        let set = &self.named.set;
-        create_proposal(set, &self.desired, &self.state, &self.plan, confirm)
+        let Self {
+            desired, state, plan, ..
+        } = self;
+        let refusals = state.take_over.iter().chain(&plan.refusals).cloned();
+        let mut proposal =
+            Proposal::new(refusals.collect(), plan.all_prunes()).with_parent_of(&self.named.set);
+        // The question shows what is lost with a namespace or CRD, so the answer covers that and no more.
+        let losses = plan.accepted.iter();
+        proposal
+            .uids_and_unlisted_resources
+            .extend(losses.flat_map(Refusal::lost_with_container));
+        Proposal {
+            applies: match confirm {
+                Confirm::Dangers => ProposedApplies::NeedNoConsent,
+                Confirm::EveryChange => list_applies_if_anything_changes(desired, state, plan),
+            },
+            ..proposal
+        }
     }
 
     /// Returns the part of the plan that a prompt shows.
@@ -112,30 +127,6 @@ impl Prepared {
             dependencies: None,
             wait_notes: &self.wait_notes,
         }
-    }
-}
-
-/// Returns what the user has to agree to before the plan is executed.
-fn create_proposal(
-    set: &Set,
-    desired: &Desired,
-    state: &ClusterState,
-    plan: &Plan,
-    confirm: Confirm,
-) -> Proposal {
-    let refusals = state.take_over.iter().chain(&plan.refusals).cloned();
-    let mut proposal = Proposal::new(refusals.collect(), plan.all_prunes()).with_parent_of(set);
-    // The question shows what is lost with a namespace or CRD, so the answer covers that and no more.
-    let losses = plan.accepted.iter();
-    proposal
-        .uids_and_unlisted_resources
-        .extend(losses.flat_map(Refusal::lost_with_container));
-    Proposal {
-        applies: match confirm {
-            Confirm::Dangers => ProposedApplies::NeedNoConsent,
-            Confirm::EveryChange => list_applies_if_anything_changes(desired, state, plan),
-        },
-        ..proposal
     }
 }
 

@@ -68,7 +68,7 @@ pub async fn create(
         cluster: identify_cluster(&cluster.server, &cluster.endpoint).await?,
         set: SavedSet {
             id: named.set.id.clone(),
-            resource: resource_argument(&named.resource),
+            resource: named.resource.group_resource(),
             name: named.set.parent.name.clone(),
             namespace: cluster.namespace.clone(),
             tooling: named.set.tooling.clone(),
@@ -175,14 +175,6 @@ pub(super) fn namespace_uids(namespaces: &BTreeMap<String, NamespaceState>) -> N
         .iter()
         .map(|(name, state)| (name.clone(), state.uid.clone()))
         .collect()
-}
-
-/// Returns a resource as the command line names it: `secrets`, or `widgets.example.com`.
-fn resource_argument(resource: &Resource) -> String {
-    match resource.group.as_str() {
-        "" => resource.plural.clone(),
-        group => format!("{}.{group}", resource.plural),
-    }
 }
 
 /// Writes a saved plan.
