@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -91,26 +92,18 @@ struct AwaitedKind {
     expected: ReasonToExpectKind,
 }
 
-/// The conclusion from definitions and APIServices.
-enum Outlook<T> {
-    /// Discovery lists every kind that it should.
-    Settled(T),
-    /// Discovery should list this kind, and does not yet.
-    Expecting(AwaitedKind),
-}
-
 /// Repeats discovery until `look` finds that discovery lists every kind that it should, or `wait` is over. All waits
-/// for discovery are here.
+/// for discovery are here. `look` continues with the kind that discovery should list, and does not yet.
 async fn repeat_discovery_until_settled<T>(
     server: &ApiServer,
     discovery: &mut Discovery,
     wait: &KindWait<'_>,
-    look: impl AsyncFn(&mut Discovery) -> Result<Outlook<T>, Error>,
+    look: impl AsyncFn(&mut Discovery) -> Result<ControlFlow<T, AwaitedKind>, Error>,
 ) -> Result<T, Error> {
     loop {
         match look(discovery).await? {
-            Outlook::Settled(found) => return Ok(found),
-            Outlook::Expecting(awaited) => wait.pause_or_time_out(awaited).await?,
+            ControlFlow::Break(found) => return Ok(found),
+            ControlFlow::Continue(awaited) => wait.pause_or_time_out(awaited).await?,
         }
         discover_again(server, discovery).await?;
     }
@@ -138,7 +131,7 @@ pub async fn await_or_judge_missing_kinds(
     repeat_discovery_until_settled(server, discovery, wait, async |discovery| {
         let kinds = find_missing(discovery);
         let Some(first) = kinds.first() else {
-            return Ok(Outlook::Settled(()));
+            return Ok(ControlFlow::Break(()));
         };
         let evidence = read_evidence_of_kinds(server, discovery, &kinds)
             .await
@@ -158,7 +151,7 @@ pub async fn await_or_judge_missing_kinds(
             MissingKind::Gone | MissingKind::Kept(_) => None,
         });
         discovery.set_missing_kinds(missing_kinds);
-        Ok(awaited.map_or(Outlook::Settled(()), Outlook::Expecting))
+        Ok(awaited.map_or(ControlFlow::Break(()), ControlFlow::Continue))
     })
     .await
 }
@@ -184,7 +177,7 @@ pub(super) async fn await_kinds_defined_by_crds(
             .iter()
             .find(|definition| definition.is_served())
             .map(AwaitedKind::from_definition);
-        Ok(awaited.map_or(Outlook::Settled(()), Outlook::Expecting))
+        Ok(awaited.map_or(ControlFlow::Break(()), ControlFlow::Continue))
     })
     .await
 }
@@ -282,11 +275,11 @@ pub(super) async fn await_all_kinds(
             .map(AwaitedKind::from_definition)
             .chain(silent.map(AwaitedKind::from_api));
         if let Some(awaited) = expected.next() {
-            return Ok(Outlook::Expecting(awaited));
+            return Ok(ControlFlow::Continue(awaited));
         }
         let hiding = definitions.into_iter().filter(Definition::hides_objects);
         let failures = discovery.failures().iter().map(ToString::to_string);
-        Ok(Outlook::Settled(HiddenKinds {
+        Ok(ControlFlow::Break(HiddenKinds {
             without_permission,
             unserved: hiding.map(|definition| definition.name).chain(failures).collect(),
         }))

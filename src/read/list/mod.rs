@@ -174,14 +174,12 @@ pub(super) async fn list<T>(
         };
     }
     let fault = format!("expired {MOST_STARTS} times while it was read");
-    Err(ListError::Invalid { path, fault })
+    Err(invalid_list(path, fault))
 }
 
-fn invalid_list(path: String, fault: &str) -> ListError {
-    ListError::Invalid {
-        path,
-        fault: fault.to_owned(),
-    }
+fn invalid_list(path: String, fault: impl Into<String>) -> ListError {
+    let fault = fault.into();
+    ListError::Invalid { path, fault }
 }
 
 /// Returns why an item cannot be one of the requested objects.
@@ -251,7 +249,7 @@ async fn read_pages_unless_expired<T>(
             items += 1;
             pick(item)
         })
-        .map_err(|error| unreadable_page(path, &error))?;
+        .map_err(|error| invalid_list(path.to_owned(), format!("cannot be read: {error}")))?;
         limit = limit_for_next_page(limit, reply.body.len(), items, *max_page_items);
         let next = page.continue_token.filter(|next| !next.is_empty());
         if next.is_none() {
@@ -281,13 +279,6 @@ fn may_fit_smaller_page(error: &ApiErrorKind, limit: usize) -> bool {
         ApiErrorKind::TooLarge(_) => limit > 1,
         ApiErrorKind::Timeout { .. } => limit > FIRST_PAGE,
         _ => false,
-    }
-}
-
-fn unreadable_page(path: &str, error: &serde_json::Error) -> ListError {
-    ListError::Invalid {
-        path: path.to_owned(),
-        fault: format!("cannot be read: {error}"),
     }
 }
 
