@@ -19,29 +19,26 @@ pub enum Content {
     List,
 }
 
-/// The reason why a body cannot be used.
-pub(super) enum UnusableBody {
-    /// The connection broke.
-    Broken(kube::Error),
-    /// The body has more bytes than this.
-    TooLarge(usize),
+impl Content {
+    /// Returns the limit of an answer with this content, in bytes.
+    pub(super) fn limit(self) -> usize {
+        match self {
+            Self::Object => LARGEST_OBJECT,
+            Self::List => LARGEST_PAGE,
+        }
+    }
 }
 
-/// Reads a body to its end.
+/// Reads a body to its end; `None` if it has more bytes than `limit`.
 pub(super) async fn read_within_limit(
     body: impl BodyExt<Data = Bytes, Error = kube::Error>,
-    content: Content,
-) -> Result<Bytes, UnusableBody> {
-    let limit = match content {
-        Content::Object => LARGEST_OBJECT,
-        Content::List => LARGEST_PAGE,
-    };
+    limit: usize,
+) -> Result<Option<Bytes>, kube::Error> {
     match Limited::new(body, limit).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) => Err(match error.downcast() {
-            Ok(broken) => UnusableBody::Broken(*broken),
-            Err(_) => UnusableBody::TooLarge(limit),
-        }),
+        Ok(body) => Ok(Some(body.to_bytes())),
+        Err(error) => error
+            .downcast::<kube::Error>()
+            .map_or(Ok(None), |broken| Err(*broken)),
     }
 }
 
@@ -66,10 +63,11 @@ mod tests {
     #[tokio::test]
     async fn an_answer_without_an_end_is_not_read_to_its_end() {
         for (content, limit) in [(Content::Object, LARGEST_OBJECT), (Content::List, LARGEST_PAGE)] {
-            let read = read_within_limit(body(limit / MIB), content).await;
-            assert!(read.is_ok_and(|bytes| bytes.len() == limit));
-            let endless = read_within_limit(body(usize::MAX), content).await;
-            assert!(matches!(endless, Err(UnusableBody::TooLarge(found)) if found == limit));
+            assert_eq!(content.limit(), limit);
+            let read = read_within_limit(body(limit / MIB), limit).await;
+            assert!(read.is_ok_and(|bytes| bytes.is_some_and(|bytes| bytes.len() == limit)));
+            let endless = read_within_limit(body(usize::MAX), limit).await;
+            assert!(endless.is_ok_and(|bytes| bytes.is_none()));
         }
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! `connection` supplies the source of tokens. Tokens are never printed.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,8 +12,8 @@ use tokio::task::spawn_blocking;
 /// The time before its end at which a token is renewed, so that it is still valid when the server reads the request.
 const LEEWAY: Duration = Duration::from_secs(10);
 
-/// A bearer token with its expiry.
-#[derive(Clone)]
+/// A bearer token with its expiry. The header is marked as sensitive, so `Debug` does not show it.
+#[derive(Debug, Clone)]
 pub struct Token {
     header: HeaderValue,
     /// The time at which the token expires; `None` if it does not.
@@ -45,14 +44,6 @@ impl Token {
         let mut header = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
         header.set_sensitive(true);
         Some(Self { header, until })
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Token")
-            .field("until", &self.until)
-            .finish_non_exhaustive()
     }
 }
 

@@ -177,12 +177,6 @@ impl ApiServer {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns what has become of the last write to the object at this path, apart from writes that the server has
-    /// refused; `None` if there was no such write.
-    pub fn result_of_last_write(&self, path: &str) -> Option<WriteResult> {
-        self.sent_writes.last(path)
-    }
-
     /// Returns the number of answers with 429 (Too Many Requests) so far.
     pub fn throttled_answer_count(&self) -> u64 {
         self.throttled_answers.load(Ordering::Relaxed)
@@ -312,8 +306,10 @@ impl ApiServer {
             if !may_be_from_proxy(head.status.as_u16()) {
                 self.clock.set_from_date_header(&head.headers);
             }
-            let reading = read_within_limit(body, request.answer).await;
-            let body = reading.map_err(|error| self.note_unusable_body(error, sent))?;
+            let limit = request.answer.limit();
+            let reading = read_within_limit(body, limit).await;
+            let body = reading.map_err(|error| self.note_broken_connection(&error, sent))?;
+            let body = body.ok_or(ApiErrorKind::TooLarge(limit))?;
             Ok::<_, FailedAttempt>((head, body))
         };
         let Ok(exchanged) = tokio::time::timeout(self.request_timeout, exchange).await else {

@@ -10,7 +10,6 @@ use http::Request;
 use kube::client::Body;
 use tokio::time::Instant;
 
-use super::answer_body::UnusableBody;
 use super::breaker::SendDecision;
 use super::failed_attempt::{FailedAttempt, is_timeout};
 use super::{ApiErrorKind, ApiServer};
@@ -57,14 +56,6 @@ impl ApiServer {
         }
         self.breaker.note_no_longer_waiting();
         FailedAttempt::from_connection_error(&self.route, error)
-    }
-
-    /// Notes that the body of an answer cannot be used, and returns the failure.
-    pub(super) fn note_unusable_body(&self, body: UnusableBody, sent: Instant) -> FailedAttempt {
-        match body {
-            UnusableBody::Broken(error) => self.note_broken_connection(&error, sent),
-            UnusableBody::TooLarge(limit) => ApiErrorKind::TooLarge(limit).into(),
-        }
     }
 
     /// Finds out in the background whether the server answers. All requests wait for the result. The probe runs in a

@@ -44,11 +44,6 @@ impl SentWrites {
         }
     }
 
-    /// Returns the last write to the object at this path; `None` if there was none.
-    pub(super) fn last(&self, path: &str) -> Option<WriteResult> {
-        self.lock_last_writes().get(path).copied()
-    }
-
     /// Returns a value for the writes of the run's own entry on the parent. It shares the last writes, but a write of
     /// the entry does not count as one that may still be carried out.
     pub(super) fn for_lease_writes(&self) -> Self {
@@ -68,6 +63,12 @@ impl SentWrites {
 }
 
 impl ApiServer {
+    /// Returns what has become of the last write to the object at this path, apart from writes that the server has
+    /// refused; `None` if there was no such write.
+    pub fn result_of_last_write(&self, path: &str) -> Option<WriteResult> {
+        self.sent_writes.lock_last_writes().get(path).copied()
+    }
+
     /// Returns whether a write, other than those of the run's entries, may still be carried out: one of its attempts
     /// got no answer of the server, and no later write to the object was carried out. The refusal of a later attempt
     /// says nothing about an earlier one, which may still wait for a webhook of another server.
@@ -167,7 +168,7 @@ mod tests {
     }
 
     fn last(writes: &SentWrites) -> Option<WriteResult> {
-        writes.last("/api/v1/nodes/one")
+        writes.lock_last_writes().get("/api/v1/nodes/one").copied()
     }
 
     #[test]
