@@ -65,9 +65,6 @@ pub struct ConnectionFlags {
     /// The flags that need no reading.
     #[command(flatten)]
     pub options: ConnectionOptions,
-    /// Do not verify TLS certificates (insecure)
-    #[arg(long, global = true)]
-    pub insecure_skip_tls_verify: bool,
     /// Time limit for one request (default 75s)
     #[arg(long, global = true, value_name = "DURATION")]
     pub request_timeout: Option<String>,

@@ -2,7 +2,7 @@
 
 use super::waiting::parse_duration;
 use crate::cli::ConnectionFlags;
-use crate::cluster::connection::{Certificates, ConnectionOptions};
+use crate::cluster::connection::ConnectionOptions;
 use crate::error::Error;
 use crate::model::text::shell_word;
 
@@ -28,11 +28,6 @@ pub fn format_connection_flags_for_hints(flags: &ConnectionFlags) -> Vec<String>
 /// Reads the flags about the connection.
 pub fn read_connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
     Ok(ConnectionOptions {
-        certificates: if flags.insecure_skip_tls_verify {
-            Certificates::Unverified
-        } else {
-            Certificates::AsKubeconfig
-        },
         request_timeout: flags
             .request_timeout
             .as_deref()

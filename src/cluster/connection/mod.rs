@@ -25,7 +25,7 @@ use tokio::task::spawn_blocking;
 use self::apply_flags_to_kubeconfig::ConnectionSettings;
 use self::error::{invalid_kubeconfig, unusable_credentials};
 use self::kubeconfig::Chosen;
-pub use self::options::{Certificates, ConnectionOptions, PluginPrompts};
+pub use self::options::{ConnectionOptions, PluginPrompts};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;
@@ -216,7 +216,7 @@ impl ConnectionOptions {
             ..Chosen::default()
         };
         let verified = Self {
-            certificates: Certificates::AsKubeconfig,
+            insecure_skip_tls_verify: false,
             ..self.clone()
         };
         let ConnectionSettings { cluster, user, .. } =

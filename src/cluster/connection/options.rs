@@ -57,9 +57,9 @@ pub struct ConnectionOptions {
     /// Server name to expect in the certificate
     #[arg(long, global = true, value_name = "NAME")]
     pub tls_server_name: Option<String>,
-    /// `--insecure-skip-tls-verify`; parsed in `settings::connection`.
-    #[arg(skip)]
-    pub certificates: Certificates,
+    /// Do not verify TLS certificates (insecure)
+    #[arg(long, global = true)]
+    pub insecure_skip_tls_verify: bool,
     /// `--request-timeout`; parsed in `settings::connection`.
     #[arg(skip)]
     pub request_timeout: Option<Duration>,
@@ -77,14 +77,4 @@ pub enum PluginPrompts {
     /// Plugins may not prompt, and print nothing, because the user does not expect it now (shell completion, for
     /// example).
     Forbidden,
-}
-
-/// Verification of the server's certificate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Certificates {
-    /// As the kubeconfig says; by default, it is verified.
-    #[default]
-    AsKubeconfig,
-    /// The certificate is not verified.
-    Unverified,
 }

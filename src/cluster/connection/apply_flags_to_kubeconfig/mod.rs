@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::contradictory_settings;
 use super::error::{conflicting_settings, no_server};
 use super::kubeconfig::Chosen;
-use super::{Certificates, ConnectionOptions, non_empty, parse_server};
+use super::{ConnectionOptions, non_empty, parse_server};
 use crate::error::Error;
 
 /// The settings of one connection.
@@ -53,7 +53,7 @@ pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Co
 
 /// Replaces the kubeconfig's fields by the flags about the server.
 fn override_cluster(options: &ConnectionOptions, cluster: &mut Cluster) {
-    let is_unverified = options.certificates == Certificates::Unverified;
+    let is_unverified = options.insecure_skip_tls_verify;
     let authority = options
         .certificate_authority
         .as_ref()

@@ -23,7 +23,7 @@ fn flags(text: &str) -> ConnectionOptions {
         let value = value.to_owned();
         match name {
             "ca" => options.certificate_authority = Some(value.into()),
-            "insecure" => options.certificates = Certificates::Unverified,
+            "insecure" => options.insecure_skip_tls_verify = true,
             "server" => options.server = Some(value),
             "name" => options.tls_server_name = Some(value),
             "token" => options.token = Some(value),
