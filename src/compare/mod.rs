@@ -10,6 +10,6 @@ pub mod manifest_from_live_object;
 pub mod nulls_and_pruned_fields;
 pub mod ownership;
 pub mod prediction;
-mod rule_file;
+pub mod rule_file;
 pub mod status;
 mod typed_place;

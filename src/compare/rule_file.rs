@@ -6,36 +6,13 @@
 use kubernetes_yaml::Node;
 use serde::de::DeserializeOwned;
 
-/// A fault in a rule file. `F` has the faults that only this kind of rule can have.
+/// A fault in a rule file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{fault}")]
-pub struct RuleFileError<F> {
+#[error("{message}")]
+pub struct RuleFileError {
     /// The line of the rule; `None` if the fault is in the whole file, or if the message names the line.
     pub line: Option<usize>,
-    pub fault: Fault<F>,
-}
-
-/// The faults that every rule file can have, and `F`, the faults that only this kind of rule can have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault<F> {
-    /// The file is not YAML.
-    #[error("{0}")]
-    Yaml(String),
-    /// The file holds no rules.
-    #[error("no rules: must be {expected}")]
-    NoRules { expected: &'static str },
-    /// A field is missing, unknown, or has the wrong type.
-    #[error("{0}")]
-    Field(String),
-    /// A fault that only this kind of rule can have.
-    #[error("{0}")]
-    Rule(F),
-}
-
-impl<F> From<F> for Fault<F> {
-    fn from(fault: F) -> Self {
-        Self::Rule(fault)
-    }
+    message: String,
 }
 
 /// The format of a rule file.
@@ -49,25 +26,25 @@ pub(super) struct RuleFormat {
 impl RuleFormat {
     /// Calls `add_rule` with the line and the fields of each rule of a file, in the order of the file. Fails at the
     /// first fault.
-    pub(super) fn for_each_rule<R: DeserializeOwned, F>(
+    pub(super) fn for_each_rule<R: DeserializeOwned>(
         &self,
         text: &str,
-        mut add_rule: impl FnMut(usize, R) -> Result<(), Fault<F>>,
-    ) -> Result<(), RuleFileError<F>> {
+        mut add_rule: impl FnMut(usize, R) -> Result<(), String>,
+    ) -> Result<(), RuleFileError> {
         let mut has_rules = false;
         for document in kubernetes_yaml::documents(text) {
             let document = document.map_err(|errors| RuleFileError {
                 line: None,
-                fault: Fault::Yaml(errors.to_string()),
+                message: errors.to_string(),
             })?;
             for item in self.find_rules(&document)? {
                 let line = item.position().line();
                 serde_json::from_value(item.to_value())
-                    .map_err(|error| Fault::Field(error.to_string()))
+                    .map_err(|error| error.to_string())
                     .and_then(|fields| add_rule(line, fields))
-                    .map_err(|fault| RuleFileError {
+                    .map_err(|message| RuleFileError {
                         line: Some(line),
-                        fault,
+                        message,
                     })?;
                 has_rules = true;
             }
@@ -77,15 +54,13 @@ impl RuleFormat {
         } else {
             Err(RuleFileError {
                 line: None,
-                fault: Fault::NoRules {
-                    expected: self.expected,
-                },
+                message: format!("no rules: must be {}", self.expected),
             })
         }
     }
 
     /// Returns the rules of a document; none if it has no list of rules.
-    fn find_rules<'d, F>(&self, document: &'d Node) -> Result<&'d [Node], RuleFileError<F>> {
+    fn find_rules<'d>(&self, document: &'d Node) -> Result<&'d [Node], RuleFileError> {
         if let Some(rules) = document.items() {
             return Ok(rules);
         }
@@ -97,11 +72,7 @@ impl RuleFormat {
         let Some(list) = list else { return Ok(&[]) };
         list.items().ok_or_else(|| RuleFileError {
             line: Some(list.position().line()),
-            fault: Fault::Field(format!(
-                "{} is {}, not a list",
-                self.list_field,
-                list.description()
-            )),
+            message: format!("{} is {}, not a list", self.list_field, list.description()),
         })
     }
 }

@@ -25,15 +25,14 @@ enum Test {
     Below(i64),
 }
 
-/// The fault of a text that is not a label selector.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a label selector: {1}")]
-pub struct SelectorError(String, &'static str);
-
 impl LabelSelector {
     /// Reads a selector, such as `app=web,tier in (a, b),!legacy`.
-    pub fn parse(text: &str) -> Result<Self, SelectorError> {
-        let error = |reason| SelectorError(text.to_owned(), reason);
+    ///
+    /// # Errors
+    ///
+    /// The reason why the text is not a selector, with the text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let error = |reason: &str| format!("{text:?} is not a label selector: {reason}");
         let mut tokens = Tokens { rest: text };
         let mut requirements = Vec::new();
         if tokens.peek().is_empty() {

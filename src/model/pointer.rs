@@ -10,25 +10,18 @@ pub struct Pointer {
     segments: Vec<String>,
 }
 
-/// The reason why a text is not a JSON pointer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PointerError {
-    /// The text does not begin with a slash.
-    #[error("{0:?} is not a JSON pointer: it must begin with /")]
-    NoSlash(String),
-    /// A tilde is not part of `~0` or `~1`.
-    #[error("{0:?} is not a JSON pointer: write ~ as ~0, and / in a name as ~1")]
-    Escape(String),
-}
-
 impl Pointer {
     /// Parses a pointer. The empty string is the pointer to the whole object.
-    pub fn parse(text: &str) -> Result<Self, PointerError> {
+    ///
+    /// # Errors
+    ///
+    /// The reason why the text is not a pointer, with the text.
+    pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Ok(Self { segments: Vec::new() });
         }
         let Some(rest) = text.strip_prefix('/') else {
-            return Err(PointerError::NoSlash(text.to_owned()));
+            return Err(format!("{text:?} is not a JSON pointer: it must begin with /"));
         };
         let segments = rest.split('/').map(|segment| {
             // Each tilde has to begin an escape, `~0` for `~` or `~1` for `/`.
@@ -38,7 +31,9 @@ impl Pointer {
                 // In this order: `~01` is `~1`, not `/` (RFC 6901, section 4).
                 Ok(segment.replace("~1", "/").replace("~0", "~"))
             } else {
-                Err(PointerError::Escape(text.to_owned()))
+                Err(format!(
+                    "{text:?} is not a JSON pointer: write ~ as ~0, and / in a name as ~1"
+                ))
             }
         });
         Ok(Self {

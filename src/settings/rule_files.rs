@@ -1,12 +1,12 @@
 //! Reads the files of `--wait-rules` and `--ignore`.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::compare::ignore::{HOW_TO_WRITE_RULES, IgnoreRules};
-use crate::compare::status::{BuiltInRules, JobGoal, RuleSet, StatusRules};
+use crate::compare::ignore::{self, IgnoreRules};
+use crate::compare::rule_file::RuleFileError;
+use crate::compare::status::{self, BuiltInRules, JobGoal, RuleSet, StatusRules};
 use crate::error::Error;
 use crate::plan::saved::SavedIgnore;
 use crate::regular_file::{self, SMALL};
@@ -39,7 +39,7 @@ pub(super) fn read_status_rules(file: Option<&str>, wait_for_jobs: bool) -> Resu
 
 fn read_rule_set(file: &str) -> Result<RuleSet, Error> {
     let text = read_rule_file("--wait-rules", file, "name a file of rules, or none for no rules")?;
-    RuleSet::read(&text, file).map_err(|error| invalid_rules(file, error.line, &error, error.hint()))
+    RuleSet::read(&text, file).map_err(|error| invalid_rules(file, &error, status::HOW_TO_WRITE_RULES))
 }
 
 /// The rules of `--ignore` for fields that the set leaves to other field managers.
@@ -89,7 +89,7 @@ impl Ignore {
     fn parse(file: String, text: String) -> Result<Self, Error> {
         match IgnoreRules::read(&text) {
             Ok(rules) => Ok(Self { file, text, rules }),
-            Err(error) => Err(invalid_rules(&file, error.line, &error, HOW_TO_WRITE_RULES)),
+            Err(error) => Err(invalid_rules(&file, &error, ignore::HOW_TO_WRITE_RULES)),
         }
     }
 }
@@ -102,8 +102,8 @@ fn read_rule_file(flag: &str, file: &str, hint: &str) -> Result<String, Error> {
 }
 
 /// Returns the error that a file of rules is invalid, with the line if it is known.
-fn invalid_rules(file: &str, line: Option<usize>, error: &impl fmt::Display, hint: &str) -> Error {
-    let place = match line {
+fn invalid_rules(file: &str, error: &RuleFileError, hint: &str) -> Error {
+    let place = match error.line {
         Some(line) => format!("{file}:{line}"),
         None => file.to_owned(),
     };

@@ -14,10 +14,11 @@ mod tests;
 
 pub use body_with_live_values::{BodyPurpose, body_with_live_values};
 pub(in crate::compare) use managed_fields_entries::ManagedFieldsEntries;
-pub use rule_parser::{HOW_TO_WRITE_RULES, IgnoreFileError, may_be_ignored};
+pub use rule_parser::{HOW_TO_WRITE_RULES, may_be_ignored};
 
 use serde_json::Value;
 
+use super::rule_file::RuleFileError;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::object::Object;
 use crate::model::pointer::Pointer;
@@ -85,7 +86,7 @@ struct IgnoreRule {
 
 impl IgnoreRules {
     /// Reads the rules of a file.
-    pub fn read(text: &str) -> Result<Self, IgnoreFileError> {
+    pub fn read(text: &str) -> Result<Self, RuleFileError> {
         rule_parser::read(text)
     }
 

@@ -5,34 +5,10 @@ use serde::Deserialize;
 
 use super::target::{RuleTarget, compile_whole_text_pattern};
 use super::{IgnoreRule, IgnoreRules};
-use crate::compare::rule_file::{self, Fault, RuleFormat};
+use crate::compare::rule_file::{RuleFileError, RuleFormat};
 use crate::model::applyset::parent::is_applyset_key;
-use crate::model::label_selector::{LabelSelector, SelectorError};
-use crate::model::pointer::{Pointer, PointerError};
-
-/// A fault in a file of ignore rules, with its line.
-pub type IgnoreFileError = rule_file::RuleFileError<IgnoreFault>;
-
-/// The faults of an ignore rule.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum IgnoreFault {
-    /// A path is not a JSON pointer.
-    #[error("{0}")]
-    Pointer(#[from] PointerError),
-    /// A path names a field that no rule may ignore, such as one that identifies the object or the set.
-    #[error("{path:?} cannot be ignored: {reason}")]
-    Never { path: String, reason: &'static str },
-    /// A condition is not a regular expression.
-    #[error("{field} {pattern:?} is not a regular expression: {reason}")]
-    Pattern {
-        field: &'static str,
-        pattern: String,
-        reason: String,
-    },
-    /// A condition is not a label selector.
-    #[error("{0}")]
-    Selector(#[from] SelectorError),
-}
+use crate::model::label_selector::LabelSelector;
+use crate::model::pointer::Pointer;
 
 /// The hint for a file that is not valid.
 pub const HOW_TO_WRITE_RULES: &str = "write rules as in Flux's spec.ignore: paths (JSON pointers) and target";
@@ -69,35 +45,35 @@ struct TargetFields {
     annotation_selector: String,
 }
 
-pub(super) fn read(text: &str) -> Result<IgnoreRules, IgnoreFileError> {
+pub(super) fn read(text: &str) -> Result<IgnoreRules, RuleFileError> {
     let mut rules = Vec::new();
     FORMAT.for_each_rule(text, |line, fields: RuleFields| {
         if fields.paths.is_empty() {
-            return Err(Fault::Field("a rule without paths".to_owned()));
+            return Err("a rule without paths".to_owned());
         }
-        let paths: Result<_, IgnoreFault> = fields.paths.iter().map(|path| read_path(path)).collect();
         rules.push(IgnoreRule {
             line,
             target: read_target(&fields.target.unwrap_or_default())?,
-            paths: paths?,
+            paths: fields
+                .paths
+                .iter()
+                .map(|path| read_path(path))
+                .collect::<Result<_, _>>()?,
         });
         Ok(())
     })?;
     Ok(IgnoreRules { rules })
 }
 
-fn read_path(path: &str) -> Result<Pointer, IgnoreFault> {
+fn read_path(path: &str) -> Result<Pointer, String> {
     let pointer = Pointer::parse(path)?;
     match reason_not_to_ignore(&pointer) {
         None => Ok(pointer),
-        Some(reason) => Err(IgnoreFault::Never {
-            path: path.to_owned(),
-            reason,
-        }),
+        Some(reason) => Err(format!("{path:?} cannot be ignored: {reason}")),
     }
 }
 
-fn read_target(target: &TargetFields) -> Result<RuleTarget, IgnoreFault> {
+fn read_target(target: &TargetFields) -> Result<RuleTarget, String> {
     Ok(RuleTarget {
         group: read_pattern("group", &target.group)?,
         version: read_pattern("version", &target.version)?,
@@ -110,17 +86,13 @@ fn read_target(target: &TargetFields) -> Result<RuleTarget, IgnoreFault> {
 }
 
 /// Reads a condition that is a regular expression for the whole text; `None` if any text meets it.
-fn read_pattern(field: &'static str, pattern: &str) -> Result<Option<Regex>, IgnoreFault> {
+fn read_pattern(field: &str, pattern: &str) -> Result<Option<Regex>, String> {
     if pattern.is_empty() {
         return Ok(None);
     }
     compile_whole_text_pattern(pattern)
         .map(Some)
-        .map_err(|reason| IgnoreFault::Pattern {
-            field,
-            pattern: pattern.to_owned(),
-            reason,
-        })
+        .map_err(|reason| format!("{field} {pattern:?} is not a regular expression: {reason}"))
 }
 
 /// Returns whether a rule may ignore the field.

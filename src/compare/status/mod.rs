@@ -38,7 +38,7 @@ pub use pod::{
     problems_before_start,
 };
 use rules::Certainty;
-pub use rules::{RuleOrigin, RuleSet};
+pub use rules::{HOW_TO_WRITE_RULES, RuleOrigin, RuleSet};
 
 /// The states of kstatus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

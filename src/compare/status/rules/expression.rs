@@ -43,29 +43,6 @@ pub(super) enum Evaluation {
     Unclear(String),
 }
 
-/// The fault of an expression that cannot be compiled.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ExpressionError {
-    /// The expression has too many bytes.
-    #[error("the expression has {0} bytes, more than {LONGEST}")]
-    TooLong(usize),
-    /// Too many macros are inside one another.
-    #[error("the expression nests {0} macros, more than {MAX_NESTED_MACROS}")]
-    TooDeep(usize),
-    /// Too many brackets are open at once.
-    #[error("{0} brackets are open at once, more than {MAX_BRACKETS}")]
-    TooManyBrackets(usize),
-    /// Too many operations are inside one another, for example in a long chain.
-    #[error("{0} operations are inside one another, more than {MAX_LEVELS}")]
-    TooManyLevels(usize),
-    /// The expression is not CEL.
-    #[error("{0}")]
-    Syntax(String),
-    /// The expression calls a function that does not exist.
-    #[error("no such function {0:?}")]
-    NoSuchFunction(String),
-}
-
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut environment = Env::stdlib();
     // Adding fails only if two extensions declare the same variable, and these two do not.
@@ -77,43 +54,56 @@ static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
 });
 
 impl Expression {
-    pub(super) fn compile(text: &str) -> Result<Self, ExpressionError> {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it cannot be compiled.
+    pub(super) fn compile(text: &str) -> Result<Self, String> {
         if text.len() > LONGEST {
-            return Err(ExpressionError::TooLong(text.len()));
+            return Err(format!(
+                "the expression has {} bytes, more than {LONGEST}",
+                text.len()
+            ));
         }
         let brackets = most_open_brackets(text);
         if brackets > MAX_BRACKETS {
-            return Err(ExpressionError::TooManyBrackets(brackets));
+            return Err(format!(
+                "{brackets} brackets are open at once, more than {MAX_BRACKETS}"
+            ));
         }
         // The parser needs more stack than the thread of the caller may have.
         std::thread::scope(|scope| {
             std::thread::Builder::new()
                 .stack_size(PARSER_STACK)
                 .spawn_scoped(scope, || Self::parse_and_check_limits(text))
-                .map_err(|error| ExpressionError::Syntax(error.to_string()))?
+                .map_err(|error| error.to_string())?
                 .join()
-                .unwrap_or_else(|_| Err(ExpressionError::Syntax("malformed".to_owned())))
+                .unwrap_or_else(|_| Err("malformed".to_owned()))
         })
     }
 
     /// Parses an expression, and checks the limits of its depth, and that all its functions exist. Needs a stack of
     /// [`PARSER_STACK`] bytes.
-    fn parse_and_check_limits(text: &str) -> Result<Self, ExpressionError> {
+    fn parse_and_check_limits(text: &str) -> Result<Self, String> {
         let program = ENVIRONMENT.compile(text).map_err(|errors| {
             let first = errors.errors.into_iter().next();
-            let text = first.map_or_else(|| "malformed".to_owned(), |error| error.msg);
-            ExpressionError::Syntax(text)
+            first.map_or_else(|| "malformed".to_owned(), |error| error.msg)
         })?;
         let levels = depth(program.expression());
         if levels > MAX_LEVELS {
-            return Err(ExpressionError::TooManyLevels(levels));
+            return Err(format!(
+                "{levels} operations are inside one another, more than {MAX_LEVELS}"
+            ));
         }
         let macros = nested_macros(program.expression());
         if macros > MAX_NESTED_MACROS {
-            return Err(ExpressionError::TooDeep(macros));
+            return Err(format!(
+                "the expression nests {macros} macros, more than {MAX_NESTED_MACROS}"
+            ));
         }
         if let Some(name) = find_unknown_function(program.expression()) {
-            return Err(ExpressionError::NoSuchFunction(name));
+            return Err(format!("no such function {name:?}"));
         }
         Ok(Self {
             text: text.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -331,7 +321,7 @@ mod tests {
             ),
             ("status.text.split(',').size() == 1", "no such function \"split\""),
         ] {
-            let error = Expression::compile(text).map(|_| ()).expect_err(text).to_string();
+            let error = Expression::compile(text).map(|_| ()).expect_err(text);
             assert!(error.contains(expected), "{text}: {error}");
         }
         Expression::compile("a.filter(b, b.x).filter(b, b.y).map(b, b.z).all(b, b)")

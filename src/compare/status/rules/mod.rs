@@ -20,10 +20,11 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde_json::Value;
 
-pub use rule_parser::RuleFileError;
+pub use rule_parser::HOW_TO_WRITE_RULES;
 
 use super::State;
 use crate::cluster::discovery::{Discovery, KindLookup};
+use crate::compare::rule_file::RuleFileError;
 use crate::model::identity::GroupKind;
 use expression::{Evaluation, Expression};
 
@@ -81,7 +82,7 @@ impl Clause {
 
     fn compile(&self) -> Result<&Expression, &String> {
         self.compiled
-            .get_or_init(|| Expression::compile(&self.text).map_err(|error| error.to_string()))
+            .get_or_init(|| Expression::compile(&self.text))
             .as_ref()
     }
 

@@ -5,46 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::expression::ExpressionError;
 use super::{Clause, KindRule, RuleOrigin, RuleSet};
-use crate::compare::rule_file::{self, Fault, RuleFormat};
+use crate::compare::rule_file::{RuleFileError, RuleFormat};
 
-/// A fault in a file of status rules, with its line.
-pub type RuleFileError = rule_file::RuleFileError<RuleFault>;
-
-/// The faults of a status rule.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RuleFault {
-    /// The version has no group.
-    #[error("apiVersion {0:?} has no group")]
-    NoGroup(String),
-    /// There are two rules for a kind.
-    #[error("another rule for {target} is on line {line}")]
-    Duplicate {
-        /// The kind and group of the rules.
-        target: String,
-        /// The line of the earlier rule.
-        line: usize,
-    },
-    /// The expression of a field cannot be compiled.
-    #[error("{field}: {error}")]
-    Expression {
-        field: &'static str,
-        error: ExpressionError,
-    },
-}
-
-impl RuleFileError {
-    /// Returns what to do about the fault.
-    pub fn hint(&self) -> &'static str {
-        match self.fault {
-            Fault::Rule(RuleFault::Expression { .. }) => {
-                "change the expression: it may use the functions of CEL and cel-go's strings, sets and encoders, but no times, and none that make long texts"
-            }
-            _ => "write each rule as Flux's healthCheckExprs: apiVersion, kind, current, inProgress, failed",
-        }
-    }
-}
+/// The hint for a file that is not valid.
+pub const HOW_TO_WRITE_RULES: &str =
+    "write each rule as Flux's healthCheckExprs: apiVersion, kind, current, inProgress, failed";
 
 const FORMAT: RuleFormat = RuleFormat {
     list_field: "healthCheckExprs",
@@ -92,7 +58,7 @@ pub(super) fn read(
         let kind = Some(fields.kind).filter(|kind| !kind.is_empty());
         let target = describe_target(&group, kind.as_deref());
         if let Some(line) = lines_of_targets.insert(target.clone(), line) {
-            return Err(RuleFault::Duplicate { target, line }.into());
+            return Err(format!("another rule for {target} is on line {line}"));
         }
         let rule = KindRule {
             kind,
@@ -115,18 +81,18 @@ pub(super) fn read(
 
 /// Returns the group of an API version: a rule is for all versions of its group. `v1` is the core group, whose name is
 /// empty.
-fn read_group(api_version: &str) -> Result<String, RuleFault> {
+fn read_group(api_version: &str) -> Result<String, String> {
     match api_version.rsplit_once('/') {
         Some((group, _)) => Ok(group.to_owned()),
         None if api_version.starts_with('v') => Ok(String::new()),
-        None => Err(RuleFault::NoGroup(api_version.to_owned())),
+        None => Err(format!("apiVersion {api_version:?} has no group")),
     }
 }
 
 /// Reads the expression of a field.
-fn read_clause(field: &'static str, text: &str, compilation: Compilation) -> Result<Clause, RuleFault> {
+fn read_clause(field: &str, text: &str, compilation: Compilation) -> Result<Clause, String> {
     if compilation == Compilation::Now {
-        super::Expression::compile(text).map_err(|error| RuleFault::Expression { field, error })?;
+        super::Expression::compile(text).map_err(|error| format!("{field}: {error}"))?;
     }
     Ok(Clause::new(text))
 }
