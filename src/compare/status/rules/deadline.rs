@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::expression::Evaluation;
 use crate::model::text::format_duration;
 
-/// The memory of an expression that has taken too long for an object. The expression is then not evaluated in a thread
-/// again, so that slow threads do not take all processors.
+/// The memory of an expression that has taken too long for an object. The expression is then not evaluated again, so
+/// that slow threads do not take all processors.
 #[derive(Debug, Default)]
 pub(super) struct Slowness {
     has_been_too_slow: AtomicBool,

@@ -6,7 +6,6 @@
 mod deadline;
 mod expression;
 mod inputs;
-mod limits;
 mod rule_parser;
 
 #[cfg(test)]
