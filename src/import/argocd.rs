@@ -187,7 +187,7 @@ mod tests {
             name: "shop-web".to_owned(),
             namespace: namespace.to_owned(),
             kind: GroupKind::new("argoproj.io", "Application"),
-            objects: Vec::new(),
+            object: Value::Null,
         };
         compare_mark(&found, key, metadata)
     }

@@ -113,7 +113,7 @@ mod tests {
                 name: "apps".to_owned(),
                 namespace: "flux-system".to_owned(),
                 kind,
-                objects: Vec::new(),
+                object: Value::Null,
             };
             let group = &found.kind.group;
             for (name, namespace, expected) in table {

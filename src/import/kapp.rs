@@ -106,10 +106,7 @@ fn is_label_value(text: &str) -> bool {
 /// app's label and no identity annotation that names the object itself, a controller has copied the label from an
 /// object of the app. kapp does not manage such a copy.
 pub(super) fn compare_mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
-    let app = found
-        .objects
-        .first()
-        .and_then(|object| read_and_check_meta(object).ok());
+    let app = read_and_check_meta(&found.object).ok();
     match (metadata["labels"][APP_LABEL].as_str(), app) {
         (Some(label), Some(app)) if label == app.label_value => {}
         (Some(label), _) => {
@@ -170,7 +167,7 @@ mod tests {
             name: "web".to_owned(),
             namespace: "shop".to_owned(),
             kind: GroupKind::new("", "ConfigMap"),
-            objects: vec![app(spec)],
+            object: app(spec),
         }
     }
 

@@ -69,7 +69,7 @@ pub(super) fn parse_object_id(entry: &str) -> Result<ObjectKey, InventoryError> 
 /// objects on which both are equal.
 pub(super) fn compare_mark(found: &FoundInventory, metadata: &Value) -> Mark {
     match metadata["annotations"][OWNER].as_str() {
-        Some(owner) if found.objects.first().and_then(inventory_id) == Some(owner) => Mark::Own,
+        Some(owner) if inventory_id(&found.object) == Some(owner) => Mark::Own,
         Some(owner) => Mark::Other(format!("it belongs to another inventory: its {OWNER} is {owner}")),
         None => Mark::Missing(format!("it does not belong to an inventory: it has no {OWNER}")),
     }
@@ -147,7 +147,7 @@ mod tests {
             name: "inventory".to_owned(),
             namespace: "shop".to_owned(),
             kind: GroupKind::new("kpt.dev", "ResourceGroup"),
-            objects: vec![json!({"metadata": {"labels": labels}})],
+            object: json!({"metadata": {"labels": labels}}),
         };
         let own = inventory(json!({INVENTORY_LABEL: "x"}));
         let object = |owner: &str| json!({"annotations": {OWNER: owner}});

@@ -34,7 +34,7 @@ pub enum Tool {
 pub enum InventoryPlace {
     /// One object, which has this name.
     Named { group_kind: GroupKind, name: String },
-    /// All objects that this label selector matches.
+    /// One of the objects that this label selector matches.
     Selected { group_kind: GroupKind, selector: String },
 }
 
@@ -82,15 +82,6 @@ pub enum UnmarkedObjects {
     Adopt,
 }
 
-/// Objects that the tool has recorded elsewhere than in the inventory that was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordedElsewhere {
-    /// Describes the other record, as in `revision 2 is failed`.
-    pub record: String,
-    /// The objects; empty if the other record was not read, or cannot be read.
-    pub objects: Vec<ObjectKey>,
-}
-
 /// An inventory as it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundInventory {
@@ -98,19 +89,10 @@ pub struct FoundInventory {
     pub name: String,
     /// The namespace in which the inventory was found.
     pub namespace: String,
-    /// The kind of the objects that hold the inventory.
+    /// The kind of the object that holds the inventory.
     pub kind: GroupKind,
-    /// Objects that hold the inventory: one, or all that a label selector matches.
-    pub objects: Vec<Value>,
-}
-
-impl FoundInventory {
-    /// Returns the first object that holds the inventory. Except for Helm, it is the only one.
-    fn first_object(&self) -> Result<&Value, InventoryError> {
-        self.objects
-            .first()
-            .ok_or_else(|| InventoryError::new("it does not exist"))
-    }
+    /// The object that holds the inventory.
+    pub object: Value,
 }
 
 /// Limit of the reason in an error, in characters.
@@ -125,6 +107,9 @@ pub enum InventoryError {
     /// The inventory lists objects of another cluster, which this names.
     #[error("its objects are in the cluster of {0}, not in this one")]
     InAnotherCluster(String),
+    /// The newest revision of the release is not deployed. This names its number and its status.
+    #[error("its newest revision {0}, not deployed")]
+    NotDeployed(String),
 }
 
 impl InventoryError {
@@ -144,6 +129,7 @@ impl InventoryError {
             Self::MissingOrUnreadable(_) => {
                 "check the name; --from TOOL/NAMESPACE/NAME reads another namespace"
             }
+            Self::NotDeployed(_) => "upgrade it with Helm, or run `helm rollback`, and adopt it then",
             Self::InAnotherCluster(_) => "select that cluster with --context, and adopt with -f MANIFESTS",
         }
     }
@@ -180,31 +166,23 @@ impl Tool {
         }
     }
 
-    /// Selects, from the `listed` metadata of a [`InventoryPlace::Selected`], the objects that have to be read as a whole.
-    pub fn select_to_read_whole(self, listed: &[Value]) -> Vec<&Value> {
+    /// Selects, from the `listed` metadata of a [`InventoryPlace::Selected`], the object that holds the inventory.
+    pub fn select_inventory(self, listed: Vec<Value>) -> Option<Value> {
         match self {
-            Self::Helm => helm::select_deployed_and_newer(listed),
-            Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => listed.iter().collect(),
+            Self::Helm => helm::select_newest_revision(listed),
+            Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => listed.into_iter().next(),
         }
     }
 
     /// Reads the content of the inventory.
     pub fn read(self, found: &FoundInventory) -> Result<Inventory, InventoryError> {
-        let object = found.first_object()?;
+        let object = &found.object;
         match self {
             Self::Helm => helm::read_deployed_objects(found).map(Inventory::Objects),
             Self::Kapp => kapp::read_selector_and_kinds(object),
             Self::Kpt => kpt::read_objects(object).map(Inventory::Objects),
             Self::Flux => flux::read_objects(object).map(Inventory::Objects),
             Self::ArgoCd => argocd::read_objects_except_hooks(object).map(Inventory::Objects),
-        }
-    }
-
-    /// Reads the objects that the tool has recorded elsewhere than in the inventory: they are not adopted.
-    pub fn read_recorded_elsewhere(self, found: &FoundInventory) -> Vec<RecordedElsewhere> {
-        match self {
-            Self::Helm => helm::read_objects_only_in_newer_revisions(found),
-            Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => Vec::new(),
         }
     }
 
@@ -269,8 +247,7 @@ impl Tool {
                 "forget the Helm release with `kubectl delete secret -n {namespace} -l owner=helm,name={name}`; `helm uninstall` would delete its objects"
             ),
             Self::Kapp => {
-                let named = found.first_object().map(|object| &object["metadata"]["name"]);
-                let object = named.ok().and_then(Value::as_str).unwrap_or(name);
+                let object = found.object["metadata"]["name"].as_str().unwrap_or(name);
                 format!(
                     "forget the kapp app with `kubectl delete {kind} -n {namespace} {object}`; `kapp delete` would delete its objects"
                 )
@@ -330,12 +307,12 @@ fn object_key(group: impl Into<String>, kind: impl Into<String>, namespace: &str
 mod tests {
     use super::*;
 
-    fn found(kind: &GroupKind, objects: Vec<Value>) -> FoundInventory {
+    fn found(kind: &GroupKind, object: Value) -> FoundInventory {
         FoundInventory {
             name: "web".to_owned(),
             namespace: "shop".to_owned(),
             kind: kind.clone(),
-            objects,
+            object,
         }
     }
 
@@ -352,11 +329,11 @@ mod tests {
             assert_eq!(tool.to_string(), name);
             let places = tool.list_places_of_inventory("web");
             for place in &places {
-                let managers = tool.field_managers(&found(place.group_kind(), Vec::new()));
+                let managers = tool.field_managers(&found(place.group_kind(), Value::Null));
                 assert!(!managers.is_empty(), "{name}");
                 assert!(!managers.contains(&"applyset"), "{name}");
             }
-            let nothing = found(places[0].group_kind(), Vec::new());
+            let nothing = found(places[0].group_kind(), Value::Null);
             let advice = tool.describe_how_to_stop(&nothing);
             assert!(advice.contains("web") && advice.contains('`'), "{advice}");
             assert!(tool.read(&nothing).is_err());
@@ -392,8 +369,7 @@ mod tests {
     fn advice_names_only_the_object_that_was_read() {
         for name in ["web", "web.apps.k14s.io"] {
             let object = serde_json::json!({"metadata": {"name": name}});
-            let advice =
-                Tool::Kapp.describe_how_to_stop(&found(&GroupKind::new("", "ConfigMap"), vec![object]));
+            let advice = Tool::Kapp.describe_how_to_stop(&found(&GroupKind::new("", "ConfigMap"), object));
             assert!(
                 advice.contains(&format!("`kubectl delete configmap -n shop {name}`")),
                 "{advice}"

@@ -380,23 +380,18 @@ fn a_release_of_helm_whose_last_upgrade_failed() {
     let set = Set::secret(&home, "web");
     let objects = ["one", "new"].map(|name| by_helm(config_map(&home, name, "1"), &home, "web"));
     created(&objects);
-    let deployed = release(&home, "web", 1, "deployed", &objects[..1]);
-    cluster().create(&deployed);
+    cluster().create(&release(&home, "web", 1, "deployed", &objects[..1]));
     cluster().create(&release(&home, "web", 2, "failed", &objects));
 
-    let run = set.invoke("adopt", &["--from", "helm/web"]).expect(0);
+    let run = set.invoke("adopt", &["--from", "helm/web"]).expect(2);
 
-    set.assert_holds(&objects[..1]);
-    let warnings = run.warnings();
     assert!(
-        warnings.iter().any(|warning| warning.contains("configmap/new")),
-        "{warnings:?}"
+        run.stderr
+            .contains("its newest revision 2 is failed, not deployed"),
+        "{}",
+        run.stderr
     );
-    cluster().delete(&deployed);
-    let run = Set::secret(&home, "other")
-        .invoke("adopt", &["--from", "helm/web"])
-        .expect(2);
-    assert!(run.stderr.contains("failed"), "{}", run.stderr);
+    assert_eq!(set.live_parent(), None);
 }
 
 #[test]

@@ -16,12 +16,11 @@ use crate::cluster::discovery::MissingKind;
 use crate::compare::ownership::LastAppliedTreatment;
 use crate::error::Error;
 use crate::execute;
-use crate::import::{self, Inventory, InventoryError, RecordedElsewhere, Tool, UnmarkedObjects};
+use crate::import::{self, Inventory, InventoryError, Tool, UnmarkedObjects};
 use crate::model::applyset::parent::RecordedKinds;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
-use crate::model::text::first_names_and_more;
 use crate::model::write_settings::DryRun;
 use crate::plan::{self, Consent, MembershipPlan, Refusal};
 use crate::read::{self, Cluster, ListTargets, Selector};
@@ -91,10 +90,6 @@ pub(super) async fn find_tracked(
             }
         }
     };
-    let elsewhere = tool.read_recorded_elsewhere(&source);
-    found
-        .warnings
-        .extend(elsewhere.iter().map(recorded_elsewhere_warning));
     found.advice = Some(tool.describe_how_to_stop(&source));
     Ok(found)
 }
@@ -161,17 +156,6 @@ pub(super) fn add_inventory_refusal(
     }
 }
 
-/// Returns the warning that the tool has recorded objects elsewhere, which are not adopted.
-fn recorded_elsewhere_warning(RecordedElsewhere { record, objects }: &RecordedElsewhere) -> String {
-    if objects.is_empty() {
-        return format!("{record}; objects that only appear there are not adopted");
-    }
-    format!(
-        "{record}: objects that the deployed revision lacks are not adopted: {}; to keep them, adopt them with -f",
-        first_names_and_more(objects)
-    )
-}
-
 /// Gives an object the namespace of the inventory, if the inventory names none for it; removes the namespace of a
 /// cluster-scoped object.
 fn fill_in_object_namespace(key: ObjectKey, resource: &Resource, inventory_namespace: &str) -> ObjectKey {
@@ -202,13 +186,13 @@ async fn read_inventory(
         let Some(resource) = find_served(cluster, &kind)? else {
             continue;
         };
-        let found = import::FoundInventory {
-            name: name.clone(),
-            namespace: namespace.to_owned(),
-            kind,
-            objects: read_place(cluster, *tool, &place, &resource, namespace).await?,
-        };
-        if !found.objects.is_empty() {
+        if let Some(object) = read_place(cluster, *tool, &place, &resource, namespace).await? {
+            let found = import::FoundInventory {
+                name: name.clone(),
+                namespace: namespace.to_owned(),
+                kind,
+                object,
+            };
             let inventory = tool.read(&found).map_err(|error| unusable(&error))?;
             return Ok((found, inventory));
         }
@@ -222,67 +206,42 @@ async fn read_inventory(
     Err(unusable(&InventoryError::MissingOrUnreadable(not_found)))
 }
 
-/// Reads the objects in one of the places in which the tool may keep the inventory.
+/// Reads the object that holds the inventory from one of the places in which the tool may keep it.
 async fn read_place(
     cluster: &Cluster,
     tool: Tool,
     place: &import::InventoryPlace,
     resource: &Arc<Resource>,
     namespace: &str,
-) -> Result<Vec<Value>, Error> {
+) -> Result<Option<Value>, Error> {
     match place {
         import::InventoryPlace::Named { group_kind, name } => {
-            let read = read_whole(cluster, resource, group_kind, name, namespace).await?;
-            Ok(read.into_iter().collect())
+            read_whole(cluster, resource, group_kind, name, namespace).await
         }
-        import::InventoryPlace::Selected { selector, .. } => {
-            list_labeled_and_read_contents(cluster, tool, selector, resource, namespace).await
-        }
-    }
-}
-
-/// Lists the objects with these labels. Only their metadata is listed, since there may be many large objects (such as
-/// the revisions of a Helm release); then the objects whose content the tool needs are read as a whole.
-async fn list_labeled_and_read_contents(
-    cluster: &Cluster,
-    tool: Tool,
-    labels: &str,
-    resource: &Arc<Resource>,
-    namespace: &str,
-) -> Result<Vec<Value>, Error> {
-    let targets = ListTargets {
-        resources: vec![Arc::clone(resource)],
-        namespaces: BTreeSet::from([namespace.to_owned()]),
-    };
-    let selector = Selector {
-        labels: labels.to_owned(),
-        accept: read::METADATA_LIST,
-    };
-    let mut listed = read::list_collections(&cluster.server, &targets, &selector, 1, |object, _| {
-        Some(object.clone())
-    })
-    .await?;
-    let names: Vec<String> = tool
-        .select_to_read_whole(&listed)
-        .into_iter()
-        .filter_map(|object| Some(object["metadata"]["name"].as_str()?.to_owned()))
-        .collect();
-    for name in names {
-        let group_kind = resource.group_kind();
-        let whole = read_whole(cluster, resource, &group_kind, &name, namespace).await?;
-        let position = listed
-            .iter()
-            .position(|object| object["metadata"]["name"] == name.as_str());
-        match (position, whole) {
-            (Some(position), Some(whole)) => listed[position] = whole,
-            // The object was deleted since the list: an upgrade deletes the oldest revision.
-            (Some(position), None) => {
-                listed.remove(position);
+        import::InventoryPlace::Selected { group_kind, selector } => {
+            // Only metadata is listed, since there may be many large objects, such as the revisions of a Helm release.
+            let targets = ListTargets {
+                resources: vec![Arc::clone(resource)],
+                namespaces: BTreeSet::from([namespace.to_owned()]),
+            };
+            let selector = Selector {
+                labels: selector.clone(),
+                accept: read::METADATA_LIST,
+            };
+            let listed = read::list_collections(&cluster.server, &targets, &selector, 1, |object, _| {
+                Some(object.clone())
+            })
+            .await?;
+            let selected = tool.select_inventory(listed);
+            let name = selected
+                .as_ref()
+                .and_then(|object| object["metadata"]["name"].as_str());
+            match name {
+                Some(name) => read_whole(cluster, resource, group_kind, name, namespace).await,
+                None => Ok(None),
             }
-            (None, _) => {}
         }
     }
-    Ok(listed)
 }
 
 /// Reads one object; `None` if it does not exist.

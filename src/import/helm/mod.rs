@@ -12,10 +12,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use self::payload::Payload;
-use super::{FoundInventory, InventoryError, InventoryPlace, Mark, RecordedElsewhere, UnmarkedObjects};
+use super::{FoundInventory, InventoryError, InventoryPlace, Mark, UnmarkedObjects};
 use crate::manifest;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::text::counted;
 
 /// The type of a release's Secret.
 const SECRET_TYPE: &str = "helm.sh/release.v1";
@@ -26,10 +25,6 @@ const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 /// Helm's field manager, under which it updates objects and, since version 4, applies them (`cmd/helm/helm.go`).
 pub(super) const FIELD_MANAGERS: [&str; 1] = ["helm"];
 
-/// Limit of revisions above the deployed one that are read. A failed upgrade leaves one such revision; many are a
-/// mistake, or an attempt to exhaust memory.
-const MAX_NEWER: usize = 10;
-
 /// Returns the place of a release: its Secrets.
 pub(super) fn build_place_of_release(release: &str) -> InventoryPlace {
     InventoryPlace::Selected {
@@ -38,75 +33,22 @@ pub(super) fn build_place_of_release(release: &str) -> InventoryPlace {
     }
 }
 
-/// Selects the Secrets whose payload is read: the newest deployed revision, and the revisions above it.
-pub(super) fn select_deployed_and_newer(secrets: &[Value]) -> Vec<&Value> {
-    let newer = newer_than_deployed(secrets).into_iter().take(MAX_NEWER);
-    newest_deployed(secrets).into_iter().chain(newer).collect()
+/// Selects the Secret of the newest revision.
+pub(super) fn select_newest_revision(secrets: Vec<Value>) -> Option<Value> {
+    secrets.into_iter().max_by_key(read_revision_number)
 }
 
-/// Reads the objects of the newest deployed revision, without hooks.
+/// Reads the objects of the newest revision, without hooks. The revision has to be deployed: after a failed upgrade, the
+/// cluster has objects of both revisions, and which of them belong together only Helm can say.
 pub(super) fn read_deployed_objects(found: &FoundInventory) -> Result<Vec<ObjectKey>, InventoryError> {
-    let Some(deployed) = newest_deployed(&found.objects) else {
-        let newest = found
-            .objects
-            .iter()
-            .max_by_key(|secret| read_revision_number(secret));
-        let state = newest.map_or_else(String::new, |secret| format!("; {}", describe_revision(secret)));
-        return Err(InventoryError::new(format!("it has no deployed revision{state}")));
-    };
-    read_objects_of_revision(found, deployed)
-}
-
-/// Reads the objects that are only in revisions above the deployed one, as a failed upgrade leaves them. A revision
-/// that cannot be read has an entry without objects, and so have all revisions above the limit together.
-pub(super) fn read_objects_only_in_newer_revisions(found: &FoundInventory) -> Vec<RecordedElsewhere> {
-    let mut newer = newer_than_deployed(&found.objects);
-    if newer.is_empty() {
-        return Vec::new();
+    let status = label_of(&found.object, "status");
+    if status != "deployed" {
+        return Err(InventoryError::NotDeployed(format!(
+            "{} is {status}",
+            read_revision_number(&found.object)
+        )));
     }
-    let deployed = newest_deployed(&found.objects);
-    let deployed_objects = deployed
-        .and_then(|secret| read_objects_of_revision(found, secret).ok())
-        .unwrap_or_default();
-    let unread = newer.split_off(newer.len().min(MAX_NEWER));
-    newer.reverse();
-    let read = newer.into_iter().filter_map(|secret| {
-        let record = describe_revision(secret);
-        let Ok(mut objects) = read_objects_of_revision(found, secret) else {
-            return Some(RecordedElsewhere {
-                record: format!("{record}, and cannot be read"),
-                objects: Vec::new(),
-            });
-        };
-        objects.retain(|key| !deployed_objects.contains(key));
-        (!objects.is_empty()).then_some(RecordedElsewhere { record, objects })
-    });
-    let unread = (!unread.is_empty()).then(|| RecordedElsewhere {
-        record: format!(
-            "{} after the deployed revision not read",
-            counted(unread.len(), "revision")
-        ),
-        objects: Vec::new(),
-    });
-    unread.into_iter().chain(read).collect()
-}
-
-fn newest_deployed(secrets: &[Value]) -> Option<&Value> {
-    let deployed = secrets
-        .iter()
-        .filter(|secret| label_of(secret, "status") == "deployed");
-    deployed.max_by_key(|secret| read_revision_number(secret))
-}
-
-/// Returns the revisions above the deployed one, the newest first.
-fn newer_than_deployed(secrets: &[Value]) -> Vec<&Value> {
-    let deployed = newest_deployed(secrets).map(read_revision_number);
-    let mut newer: Vec<&Value> = secrets
-        .iter()
-        .filter(|secret| deployed.is_some_and(|deployed| read_revision_number(secret) > deployed))
-        .collect();
-    newer.sort_by_key(|secret| std::cmp::Reverse(read_revision_number(secret)));
-    newer
+    read_objects_of_revision(found, &found.object)
 }
 
 fn label_of<'s>(secret: &'s Value, key: &str) -> &'s str {
@@ -116,14 +58,6 @@ fn label_of<'s>(secret: &'s Value, key: &str) -> &'s str {
 /// Returns the number of the revision. A Secret without a valid one counts as the oldest.
 fn read_revision_number(secret: &Value) -> u64 {
     label_of(secret, "version").parse().unwrap_or(0)
-}
-
-fn describe_revision(secret: &Value) -> String {
-    format!(
-        "revision {} is {}",
-        read_revision_number(secret),
-        label_of(secret, "status")
-    )
 }
 
 /// Reads the objects of one revision, each once. Errors begin with the name of the Secret.
@@ -245,12 +179,12 @@ mod tests {
         })
     }
 
-    fn found(secrets: &[Value]) -> FoundInventory {
+    fn found(secret: Value) -> FoundInventory {
         FoundInventory {
             name: "web".to_owned(),
             namespace: "shop".to_owned(),
             kind: GroupKind::new("", "Secret"),
-            objects: secrets.to_vec(),
+            object: secret,
         }
     }
 
@@ -261,80 +195,33 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_deployed_revision_is_read() {
+    fn the_newest_revision_is_read_if_it_is_deployed() {
         let old = "apiVersion: v1\nkind: Secret\nmetadata: {name: old}\n";
-        let secrets = [in_state("deployed", 9, old), in_state("deployed", 10, MANIFEST)];
+        let mut secrets = vec![in_state("superseded", 9, old), in_state("deployed", 10, MANIFEST)];
+        let newest = select_newest_revision(secrets.clone()).expect("a revision");
         assert_eq!(
-            names(&read_deployed_objects(&found(&secrets)).expect("a release")),
+            names(&read_deployed_objects(&found(newest)).expect("a release")),
             [
                 "configmap/one in namespace shop",
                 "deployment.apps/web in namespace other"
             ]
         );
-        let twice = [in_state("deployed", 1, &format!("{MANIFEST}{MANIFEST}"))];
-        assert_eq!(read_deployed_objects(&found(&twice)).expect("a release").len(), 2);
-    }
-
-    #[test]
-    fn objects_of_newer_revisions_are_reported() {
-        let more = format!("{MANIFEST}---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: new\n");
-        let secrets = [
-            in_state("superseded", 8, "kind: [}"),
-            in_state("deployed", 9, MANIFEST),
-            in_state("failed", 10, &more),
-            in_state("pending-upgrade", 11, MANIFEST),
-        ];
-        assert_eq!(
-            read_deployed_objects(&found(&secrets)).expect("a release").len(),
-            2
-        );
-        let elsewhere = read_objects_only_in_newer_revisions(&found(&secrets));
-        assert_eq!(elsewhere.len(), 1);
-        assert_eq!(elsewhere[0].record, "revision 10 is failed");
-        assert_eq!(names(&elsewhere[0].objects), ["secret/new in namespace shop"]);
-        assert_eq!(read_objects_only_in_newer_revisions(&found(&secrets[..2])), []);
-    }
-
-    #[test]
-    fn only_what_is_needed_is_read_however_many_revisions_there_are() {
-        let mut secrets = vec![
-            in_state("superseded", 1, MANIFEST),
-            in_state("deployed", 2, MANIFEST),
-        ];
-        secrets.extend((3..103).map(|version| in_state("failed", version, "kind: [}")));
-        let selected: Vec<u64> = select_deployed_and_newer(&secrets)
-            .into_iter()
-            .map(read_revision_number)
-            .collect();
-        assert_eq!(selected, [2, 102, 101, 100, 99, 98, 97, 96, 95, 94, 93]);
-        let elsewhere = read_objects_only_in_newer_revisions(&found(&secrets));
-        assert_eq!(elsewhere.len(), 11);
-        assert!(
-            elsewhere[0].record.starts_with("90 revisions "),
-            "{}",
-            elsewhere[0].record
-        );
-        assert_eq!(elsewhere[1].record, "revision 93 is failed, and cannot be read");
-        assert!(select_deployed_and_newer(&secrets[..1]).is_empty());
-    }
-
-    #[test]
-    fn a_release_that_was_never_deployed_is_named_with_its_state() {
-        let error =
-            read_deployed_objects(&found(&[in_state("failed", 1, MANIFEST)])).expect_err("no inventory");
+        let twice = in_state("deployed", 1, &format!("{MANIFEST}{MANIFEST}"));
+        assert_eq!(read_deployed_objects(&found(twice)).expect("a release").len(), 2);
+        secrets.push(in_state("failed", 11, MANIFEST));
+        let newest = select_newest_revision(secrets).expect("a revision");
+        let error = read_deployed_objects(&found(newest)).expect_err("not deployed");
         assert_eq!(
             error.to_string(),
-            "it has no deployed revision; revision 1 is failed"
+            "its newest revision 11 is failed, not deployed"
         );
+        assert_eq!(select_newest_revision(Vec::new()), None);
     }
 
     #[test]
     fn releases_from_before_compression_are_read() {
-        let secrets = [holding(1, release(1, MANIFEST).to_string().as_bytes())];
-        assert_eq!(
-            read_deployed_objects(&found(&secrets)).expect("a release").len(),
-            2
-        );
+        let secret = holding(1, release(1, MANIFEST).to_string().as_bytes());
+        assert_eq!(read_deployed_objects(&found(secret)).expect("a release").len(), 2);
     }
 
     #[test]
@@ -346,7 +233,7 @@ mod tests {
             holding(1, b"no json"),
             in_state("deployed", 1, "kind: [}"),
         ] {
-            let error = read_deployed_objects(&found(std::slice::from_ref(&secret))).expect_err("no release");
+            let error = read_deployed_objects(&found(secret)).expect_err("no release");
             let error = error.to_string();
             assert!(error.starts_with("secret/sh.helm.release.v1.web.v1: "), "{error}");
         }
@@ -378,18 +265,18 @@ mod tests {
                 *field = value.clone();
             }
             assert!(
-                read_deployed_objects(&found(&[secret])).is_err(),
+                read_deployed_objects(&found(secret)).is_err(),
                 "{pointer} {value}"
             );
         }
-        let mut of_another = found(&[holding(1, &packed(&release(1, MANIFEST)))]);
+        let mut of_another = found(holding(1, &packed(&release(1, MANIFEST))));
         of_another.namespace = "other".to_owned();
         assert!(read_deployed_objects(&of_another).is_err());
     }
 
     #[test]
     fn objects_point_back_at_their_release() {
-        let found = found(&[]);
+        let found = found(Value::Null);
         let table = [
             (Some("web"), Some("shop"), "own", "own"),
             (Some("other"), Some("shop"), "other", "other"),
