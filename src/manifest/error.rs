@@ -171,21 +171,12 @@ pub enum Problem {
     /// A namespace that is not a DNS label.
     #[error("metadata.namespace: invalid namespace {0:?}")]
     Namespace(String),
-    /// An `apiVersion` that is neither `VERSION` nor `GROUP/VERSION`.
-    #[error("apiVersion: {0:?} is neither VERSION nor GROUP/VERSION")]
-    ApiVersion(String),
-    /// A kind that no resource can have.
-    #[error("kind: invalid kind {0:?}")]
-    Kind(String),
     /// The manifest claims membership of a set by itself.
     #[error("label applyset.kubernetes.io/part-of: not allowed in a manifest")]
     PartOf,
     /// There are more faults than the report prints; this one stands for all that are left out.
     #[error("too many errors: only the first {} are shown", super::MAX_FAULTS)]
     More,
-    /// A field of metadata that does not fit the API.
-    #[error("metadata: {0}")]
-    Metadata(String),
 }
 
 impl Problem {
@@ -241,11 +232,8 @@ impl Problem {
                 "use at most 63 lower-case letters, digits and \"-\"; begin and end with a letter or digit"
                     .to_owned()
             }
-            Self::ApiVersion(_) => "write, for example, v1 or apps/v1".to_owned(),
-            Self::Kind(_) => "use letters and digits, for example Deployment".to_owned(),
             Self::PartOf => "remove the label; apply sets it".to_owned(),
             Self::More => "fix these first".to_owned(),
-            Self::Metadata(_) => "fix the field; `kubectl explain KIND.metadata` describes it".to_owned(),
         }
     }
 }

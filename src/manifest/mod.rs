@@ -22,7 +22,6 @@ mod source;
 
 use std::fmt;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -37,8 +36,7 @@ pub use self::source::Source;
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
-/// The number of faults that a report prints. Readers collect one more at most, so that the report can say that there
-/// are others ([`Problem::More`]). Without the limit a short text could hold millions of faults.
+/// The number of faults that a report prints; one more says that there are others ([`Problem::More`]).
 pub const MAX_FAULTS: usize = 100;
 
 /// A line of a source. Displays as `web/deploy.yaml:12` or `standard input:3`, and in the output
@@ -49,24 +47,6 @@ pub struct Position {
     pub source: Arc<Source>,
     /// The line, counted from 1.
     pub line: usize,
-}
-
-impl Position {
-    /// Returns whether this is the same line of the same file. Two paths can lead to one file, so the real paths are
-    /// compared.
-    pub fn is_same_place(&self, other: &Self) -> bool {
-        self.line == other.line
-            && match (&*self.source, &*other.source) {
-                (Source::Path(one), Source::Path(two)) => real_path(one) == real_path(two),
-                (one, two) => one == two,
-            }
-    }
-}
-
-/// Returns the path without symbolic links; the path itself if it cannot be resolved, for example because the file is
-/// gone by now.
-fn real_path(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 impl fmt::Display for Position {
@@ -149,6 +129,7 @@ pub fn read_with_standard_input(
     let mut all = ReadManifests::from_sources(texts);
     if let Some(one_too_many) = all.errors.get_mut(MAX_FAULTS) {
         one_too_many.problem = Problem::More;
+        all.errors.truncate(MAX_FAULTS + 1);
     }
     if all.errors.is_empty() {
         Ok(all.manifests)

@@ -1,13 +1,12 @@
 //! Reading on all processors: of files at once, and of the documents of a large text.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{io, panic, thread};
 
 use kubernetes_yaml::{Budget, Errors, Node, Part};
 
 use super::error::LineFault;
-use super::{FaultPlace, MAX_FAULTS, Manifest, ManifestError, Position, Problem, Source};
+use super::{FaultPlace, Manifest, ManifestError, Position, Problem, Source};
 use super::{check_without_cluster, list, source};
 
 /// The limit of threads that read. More threads would not read faster, because they wait for memory.
@@ -23,7 +22,7 @@ pub(super) enum Text {
     Refused(Problem),
 }
 
-/// The manifests and faults that have been read so far. At most one fault more than [`MAX_FAULTS`] is kept.
+/// The manifests and faults that have been read so far.
 #[derive(Default)]
 pub(super) struct ReadManifests {
     pub(super) manifests: Vec<Manifest>,
@@ -73,7 +72,7 @@ impl ReadManifests {
         {
             match manifest {
                 Ok(manifest) => reading.manifests.push(manifest),
-                Err(faults) => reading.add_errors(faults.into_iter().map(|fault| {
+                Err(faults) => reading.errors.extend(faults.into_iter().map(|fault| {
                     let position = Position {
                         source: Arc::clone(source),
                         line: fault.line,
@@ -84,33 +83,17 @@ impl ReadManifests {
                     }
                 })),
             }
-            if reading.errors.len() > MAX_FAULTS {
-                break;
-            }
         }
         reading
     }
 
-    /// Reads items in parallel. Once there are more faults than the report prints, no further item is begun.
     fn from_items_in_parallel<T: Send>(items: Vec<T>, read: impl Fn(T) -> Self + Sync) -> Self {
-        let fault_count = AtomicUsize::new(0);
-        let has_enough = || fault_count.load(Ordering::SeqCst) > MAX_FAULTS;
-        let readings = map_until(items, has_enough, |item| {
-            let reading = read(item);
-            fault_count.fetch_add(reading.errors.len(), Ordering::SeqCst);
-            reading
-        });
         let mut all = Self::default();
-        for reading in readings {
+        for reading in map_in_parallel(items, read) {
             all.manifests.extend(reading.manifests);
-            all.add_errors(reading.errors);
+            all.errors.extend(reading.errors);
         }
         all
-    }
-
-    fn add_errors(&mut self, errors: impl IntoIterator<Item = ManifestError>) {
-        let room = (MAX_FAULTS + 1).saturating_sub(self.errors.len());
-        self.errors.extend(errors.into_iter().take(room));
     }
 }
 
@@ -136,27 +119,15 @@ pub(super) fn to_manifests(
     )
 }
 
-/// Calls `work` for the items on all processors until `has_enough` returns true, and returns the results in the
-/// order of `items`. The items are begun in their order, so none is left out between two that have a result.
-fn map_until<T: Send, R: Send>(
-    items: Vec<T>,
-    has_enough: impl Fn() -> bool + Sync,
-    work: impl Fn(T) -> R + Sync,
-) -> Vec<R> {
+/// Calls `work` for the items on all processors, and returns the results in the order of `items`.
+fn map_in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let threads = processors.min(MAX_THREADS).min(items.len());
     if threads <= 1 {
-        return items
-            .into_iter()
-            .take_while(|_| !has_enough())
-            .map(work)
-            .collect();
+        return items.into_iter().map(work).collect();
     }
     let queue = Mutex::new(items.into_iter().enumerate());
-    let take_next = || {
-        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if has_enough() { None } else { queue.next() }
-    };
+    let take_next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work_on_share = || {
         let mut results = Vec::new();
         while let Some((index, item)) = take_next() {
@@ -188,21 +159,7 @@ mod tests {
         for count in [0, 1, 2, 1000] {
             let items: Vec<usize> = (0..count).collect();
             let doubled: Vec<usize> = items.iter().map(|item| item * 2).collect();
-            assert_eq!(map_until(items, || false, |item| item * 2), doubled);
+            assert_eq!(map_in_parallel(items, |item| item * 2), doubled);
         }
-    }
-
-    #[test]
-    fn work_ends_when_results_are_enough() {
-        let work_count = AtomicUsize::new(0);
-        let is_enough = || work_count.load(Ordering::SeqCst) >= 10;
-        let work = |item: usize| {
-            work_count.fetch_add(1, Ordering::SeqCst);
-            item
-        };
-        let results = map_until((0..1000).collect(), is_enough, work);
-        let expected: Vec<usize> = (0..results.len()).collect();
-        assert_eq!(results, expected);
-        assert!((10..=10 + MAX_THREADS).contains(&results.len()), "{results:?}");
     }
 }

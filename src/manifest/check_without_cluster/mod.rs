@@ -5,12 +5,11 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes_yaml::Node;
 
 use super::desired::remove_empty_metadata;
 use super::error::{LineFault, Problem};
-use super::{Hook, MAX_FAULTS, Manifest, Naming, Position, Source};
+use super::{Hook, Manifest, Naming, Position, Source};
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::record::is_dns_label;
 use crate::model::identity::GroupVersionKind;
@@ -26,8 +25,9 @@ pub(super) fn parse_manifest(source: &Arc<Source>, node: &Node) -> Result<Manife
         return Err(vec![fault_of(node, Problem::NotAnObject(node.description()))]);
     }
     let mut faults = Vec::new();
-    let api_version = read_api_version(node).unwrap_or_else(|fault| note_fault(fault, &mut faults));
-    let kind = read_kind(node).unwrap_or_else(|fault| note_fault(fault, &mut faults));
+    let api_version =
+        read_required(node, "apiVersion").map_or_else(|fault| note_fault(fault, &mut faults), str::to_owned);
+    let kind = read_required(node, "kind").map_or_else(|fault| note_fault(fault, &mut faults), str::to_owned);
     let namespace = read_namespace(node).unwrap_or_else(|fault| note_fault(fault, &mut faults));
     let (name, naming) = read_name(node).unwrap_or_else(|fault| note_fault(fault, &mut faults));
     check_labels_and_annotations(node, &mut faults);
@@ -41,9 +41,6 @@ pub(super) fn parse_manifest(source: &Arc<Source>, node: &Node) -> Result<Manife
     let object = remove_nulls_from_metadata(Object::from_fields(node.entries()));
     if object.body().len() > MAX_OBJECT_BYTES {
         return Err(vec![fault_of(node, Problem::ObjectTooLarge)]);
-    }
-    if let Err(error) = serde_json::from_slice::<ObjectMeta>(object.metadata_json()) {
-        return Err(vec![fault_of(node, to_metadata_problem(&error))]);
     }
     Ok(Manifest {
         gvk: GroupVersionKind::from_api_version(&api_version, &kind),
@@ -79,16 +76,6 @@ fn remove_nulls_from_metadata(object: Object) -> Object {
     object.with_metadata(&metadata)
 }
 
-/// Returns why the metadata do not fit the API. The message of `serde_json` ends with a line and a column; they are cut
-/// off, because they count in our JSON of the metadata and not in the user's file.
-fn to_metadata_problem(error: &serde_json::Error) -> Problem {
-    let message = error.to_string();
-    let suffix = format!(" at line {} column {}", error.line(), error.column());
-    Problem::Metadata(escape_for_terminal(
-        message.strip_suffix(&suffix).unwrap_or(&message),
-    ))
-}
-
 /// Returns a field that every object must have, as a string that is not empty.
 pub(super) fn read_required<'node>(
     object: &'node Node,
@@ -112,41 +99,6 @@ fn wrong_type(value: &Node, field: impl Into<String>, wanted: &'static str) -> L
         found: value.description(),
     };
     fault_of(value, problem)
-}
-
-/// Returns `apiVersion`: `VERSION` or `GROUP/VERSION`.
-fn read_api_version(object: &Node) -> Result<String, LineFault> {
-    let text = read_required(object, "apiVersion")?;
-    let is_valid = match text.split_once('/') {
-        Some((group, version)) => is_group_or_version(group) && is_group_or_version(version),
-        None => is_group_or_version(text),
-    };
-    if is_valid {
-        Ok(text.to_owned())
-    } else {
-        let node = object.get("apiVersion").unwrap_or(object);
-        Err(fault_of(node, Problem::ApiVersion(text.to_owned())))
-    }
-}
-
-fn is_group_or_version(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
-}
-
-fn read_kind(object: &Node) -> Result<String, LineFault> {
-    let text = read_required(object, "kind")?;
-    if text
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    {
-        Ok(text.to_owned())
-    } else {
-        let node = object.get("kind").unwrap_or(object);
-        Err(fault_of(node, Problem::Kind(text.to_owned())))
-    }
 }
 
 /// Returns `metadata.name`, which must be a segment of a request path. Other rules for names depend on the kind, and
@@ -236,21 +188,12 @@ fn check_data_fields(object: &Node, kind: &str, faults: &mut Vec<LineFault>) {
 fn check_map_of_base64(value: Option<&Node>, field: &str, faults: &mut Vec<LineFault>) {
     let pairs = check_map_of_strings(value, field, faults);
     for (key, entry) in pairs.into_iter().flat_map(Node::entries) {
-        if has_enough_faults(faults) {
-            break;
-        }
         let value = entry.value();
         if value.as_str().is_some_and(|text| !is_base64(text)) {
             let field = format!("{field}[{key:?}]");
             faults.push(fault_of(value, Problem::NotBase64 { field }));
         }
     }
-}
-
-/// Returns whether an object has more faults than the report prints. Checks stop then, since a short text can hold
-/// millions of faults. The fault beyond the limit makes the report say that there are others ([`Problem::More`]).
-fn has_enough_faults(faults: &[LineFault]) -> bool {
-    faults.len() > MAX_FAULTS
 }
 
 /// Returns whether the server can decode a text (Go's `base64.StdEncoding`). Line breaks are ignored, and padding is
@@ -276,25 +219,12 @@ fn check_map_of_strings<'node>(
         return None;
     }
     for (key, entry) in value.entries() {
-        if has_enough_faults(faults) {
-            break;
-        }
         let value = entry.value();
         if !value.is_null() && value.as_str().is_none() {
             faults.push(wrong_type(value, format!("{field}[{key:?}]"), "string"));
         }
     }
     Some(value)
-}
-
-/// Escapes control characters, which a message could carry from a manifest to the terminal, and backslashes and single
-/// quotes. Double quotes stay.
-fn escape_for_terminal(message: &str) -> String {
-    message
-        .chars()
-        .flat_map(char::escape_debug)
-        .collect::<String>()
-        .replace("\\\"", "\"")
 }
 
 #[cfg(test)]

@@ -90,18 +90,10 @@ fn documents_that_are_not_objects_are_reported_with_their_line() {
             "apiVersion: 1\nkind: A\nmetadata: {name: a}",
             "1: apiVersion: must be a string, not a number",
         ),
-        (
-            "apiVersion: a/b/c\nkind: A\nmetadata: {name: a}",
-            "1: apiVersion: \"a/b/c\" is neither VERSION nor GROUP/VERSION",
-        ),
         ("apiVersion: v1\nkind:\nmetadata: {name: a}", "1: kind not set"),
         (
             "apiVersion: v1\nkind: [A]\nmetadata: {name: a}",
             "2: kind: must be a string, not a list",
-        ),
-        (
-            "apiVersion: v1\nkind: \"a\\e[1m\"\nmetadata: {name: a}",
-            "2: kind: invalid kind \"a\\u{1b}[1m\"",
         ),
         ("apiVersion: v1\nkind: A\n", "1: metadata.name not set"),
         (
@@ -196,10 +188,6 @@ fn invalid_metadata_is_reported_with_its_line() {
         (
             "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: x".to_owned(),
             "4: data: must be a mapping, not a string",
-        ),
-        (
-            thing("{name: a, finalizers: x}"),
-            "1: metadata: invalid type: string \"x\", expected a sequence",
         ),
     ];
     for (text, expected) in table {

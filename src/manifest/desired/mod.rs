@@ -9,7 +9,6 @@ mod digest;
 mod empty_values;
 mod ignored_order_annotations;
 mod invalid_objects_by_kind;
-mod refuse_second_definition;
 mod resolve;
 mod string_data;
 

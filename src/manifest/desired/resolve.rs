@@ -1,5 +1,6 @@
 //! Gives every manifest its resource and its namespace, and finds the faults for which discovery is needed.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -7,7 +8,6 @@ use serde_json::{Map, Value};
 
 use super::ignored_order_annotations::order_annotations_warning;
 use super::invalid_objects_by_kind::{InvalidObject, to_error, unknown_kind_message};
-use super::refuse_second_definition::refuse_second_definition;
 use super::{Desired, DesiredObject, MEMBER_VERBS, dependency_graph, empty_values, string_data};
 use crate::cluster::discovery::{Discovery, MissingKind, ReasonToKeepKind, ResourceLookup};
 use crate::error::{Error, ErrorKind};
@@ -141,7 +141,14 @@ impl<'a> Resolver<'a> {
             namespace,
             name: manifest.name,
         };
-        refuse_second_definition(&mut self.positions, &key, &position).map_err(invalid)?;
+        match self.positions.entry(key.clone()) {
+            Entry::Vacant(entry) => entry.insert(position.clone()),
+            Entry::Occupied(first) => {
+                let text = format!("{key} is defined twice: first at {}", first.get());
+                let problem = Message::new(text).with_hint("remove one of the two");
+                return Err(invalid(problem).into());
+            }
+        };
         let object = empty_values::remove_empty_values(&manifest.gvk, manifest.object);
         let object = string_data::move_string_data(&manifest.gvk, object);
         let mut metadata = object.metadata();
