@@ -326,16 +326,13 @@ impl<'w> Case<'w> {
                     }
                 }
                 Verdict::Send(reason) if kept => {
+                    let text = reason.to_string();
+                    let (name, path) = text.split_once(": ").unwrap_or((&text, ""));
                     let entry = self
                         .tally
                         .needless
-                        .entry(format!("{}{label}", reason.name()))
-                        .or_insert_with(|| {
-                            (
-                                0,
-                                format!("case {} {kind} {}", self.number, reason.path().unwrap_or("")),
-                            )
-                        });
+                        .entry(format!("{name}{label}"))
+                        .or_insert_with(|| (0, format!("case {} {kind} {path}", self.number)));
                     entry.0 += 1;
                     if std::env::var_os("CHANGES_VERBOSE").is_some() && label.is_empty() {
                         eprintln!("NEEDLESS {kind} {reason}");

@@ -101,7 +101,8 @@ impl Case<'_> {
             Verdict::Unchanged => self.tally.unchanged_said += 1,
             Verdict::Send(reason) => {
                 let example = format!("{} {names:?}: {reason}", self.place.object);
-                let entry = self.tally.needless.entry(reason.name().to_owned());
+                let name = reason.to_string().split(": ").next().map(str::to_owned);
+                let entry = self.tally.needless.entry(name.unwrap_or_default());
                 entry.or_insert((0, example)).0 += 1;
             }
         }

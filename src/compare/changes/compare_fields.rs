@@ -39,7 +39,7 @@ pub(super) fn check_unchanged(
     crd_version: Option<&CrdVersion<'_>>,
 ) -> UnchangedOrReason {
     let (Some(desired_fields), Some(live_fields)) = (desired.as_object(), live.as_object()) else {
-        return Err(Reason::ValueDiffers(String::new()));
+        return Err(Reason::ValueDiffers("the object".to_owned()));
     };
     let type_meta = TypeMeta::from_object(desired);
     for name in ["apiVersion", "kind"] {

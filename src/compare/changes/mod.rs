@@ -92,8 +92,6 @@ pub(super) use zeros::zero_of;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
 use serde_json::Value;
 
 pub use atomic_or_granular::CrdVersion;
@@ -112,84 +110,49 @@ pub enum Verdict {
 
 /// The reason why an object is sent. Paths are written as in a manifest:
 /// `spec.containers[name=web].image`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// Our field manager has no `Apply` entry, and the manifest has more than the part-of label.
+    #[error("applied by another field manager")]
     NotOwnedByUs,
     /// Our entry, or an entry of another manager, is of another version of the API.
+    #[error("other version")]
     OtherVersion,
     /// The object is being deleted.
+    #[error("terminating")]
     Terminating,
     /// managedFields, or the tree of our entry, is not as the server writes it.
+    #[error("unreadable managedFields: {0}")]
     Unreadable(String),
     /// Our entry has the field as an update records it, which an apply does not.
+    #[error("owned by an update, not by an apply: {0}")]
     OwnedAsByUpdate(String),
     /// We own a field that the manifest does not have.
+    #[error("field dropped: {0}")]
     FieldDropped(String),
     /// The manifest has a field that we do not own.
+    #[error("field added: {0}")]
     FieldAdded(String),
     /// The live value differs from the value of the manifest.
+    #[error("value differs: {0}")]
     ValueDiffers(String),
     /// The items of a list are in another order.
+    #[error("order differs: {0}")]
     OrderDiffers(String),
     /// The manifest's list names an item twice, or it is unclear which live item
     /// is meant.
+    #[error("ambiguous item: {0}")]
     Ambiguous(String),
     /// It is not known whether the field is one value or many.
+    #[error("unknown shape: {0}")]
     UnknownShape(String),
     /// The value is the live one written in another way, and applying it would
     /// disturb another manager's entry.
+    #[error("shared field written differently: {0}")]
     SharedField(String),
     /// The field is nested more deeply than is compared.
+    #[error("too deep: {0}")]
     TooDeep(String),
-}
-
-impl Reason {
-    /// Returns the name of the reason without the path, to count by.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::NotOwnedByUs => "applied by another field manager",
-            Self::OtherVersion => "other version",
-            Self::Terminating => "terminating",
-            Self::Unreadable(_) => "unreadable managedFields",
-            Self::OwnedAsByUpdate(_) => "owned by an update, not by an apply",
-            Self::FieldDropped(_) => "field dropped",
-            Self::FieldAdded(_) => "field added",
-            Self::ValueDiffers(_) => "value differs",
-            Self::OrderDiffers(_) => "order differs",
-            Self::Ambiguous(_) => "ambiguous item",
-            Self::UnknownShape(_) => "unknown shape",
-            Self::SharedField(_) => "shared field written differently",
-            Self::TooDeep(_) => "too deep",
-        }
-    }
-
-    /// Returns the field that differs, if the reason has one.
-    pub fn path(&self) -> Option<&str> {
-        match self {
-            Self::NotOwnedByUs | Self::OtherVersion | Self::Terminating => None,
-            Self::Unreadable(path)
-            | Self::OwnedAsByUpdate(path)
-            | Self::FieldDropped(path)
-            | Self::FieldAdded(path)
-            | Self::ValueDiffers(path)
-            | Self::OrderDiffers(path)
-            | Self::Ambiguous(path)
-            | Self::UnknownShape(path)
-            | Self::SharedField(path)
-            | Self::TooDeep(path) => Some(path),
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())?;
-        match self.path() {
-            Some(path) if !path.is_empty() => write!(formatter, ": {path}"),
-            _ => Ok(()),
-        }
-    }
 }
 
 /// Compares a manifest with the live object of the same kind, namespace and
