@@ -7,49 +7,30 @@ use serde_json::Value;
 use crate::compare::field_paths::member_paths;
 use crate::compare::ownership::entries;
 
-/// The owners that lose or gain fields, each once and sorted.
+/// The names of the field managers that lose or gain fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnershipChange {
-    /// The owners that lose fields.
-    from: Vec<Owner>,
-    /// The owners that gain fields.
-    to: Vec<Owner>,
-}
-
-/// A field manager, and how it wrote its fields.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Owner {
-    /// The name of the manager.
-    manager: String,
-    /// The API version that it wrote.
-    version: String,
-    /// `Apply` or `Update`. A manager that owns a field by both owns it twice, and can lose one of the two.
-    operation: String,
+    losing: BTreeSet<String>,
+    gaining: BTreeSet<String>,
 }
 
 impl OwnershipChange {
     /// Compares the managed fields of two states of an object.
     pub fn new(live: &Value, predicted: &Value) -> Self {
-        let before = fields_by_owner(live);
-        let after = fields_by_owner(predicted);
+        let [before, after] = [live, predicted].map(fields_by_owner);
         Self {
-            from: owners_losing_fields(&before, &after),
-            to: owners_losing_fields(&after, &before),
+            losing: managers_losing_fields(&before, &after),
+            gaining: managers_losing_fields(&after, &before),
         }
     }
 }
 
 impl std::fmt::Display for OwnershipChange {
     /// `helm -> applyset`; `+ applyset` if no manager loses a field. If these are the same managers, they write another
-    /// API version, or in another way: `applyset: Apply autoscaling/v1 -> Apply autoscaling/v2`.
+    /// API version, or in another way: `applyset -> applyset`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [from, to] =
-            [&self.from, &self.to].map(|owners| join_once(owners, |owner| owner.manager.clone()));
-        if from == to && !from.is_empty() {
-            let way = |owner: &Owner| format!("{} {}", owner.operation, owner.version);
-            let [old, new] = [&self.from, &self.to].map(|owners| join_once(owners, way));
-            return write!(f, "{from}: {old} -> {new}");
-        }
+            [&self.losing, &self.gaining].map(|managers| Vec::from_iter(managers.clone()).join(", "));
         match (from.is_empty(), to.is_empty()) {
             (false, false) => write!(f, "{from} -> {to}"),
             (true, false) => write!(f, "+ {to}"),
@@ -59,17 +40,12 @@ impl std::fmt::Display for OwnershipChange {
     }
 }
 
-/// Joins what `describe` says of each owner, each text once.
-fn join_once(owners: &[Owner], describe: impl Fn(&Owner) -> String) -> String {
-    let texts: BTreeSet<String> = owners.iter().map(describe).collect();
-    texts.into_iter().collect::<Vec<_>>().join(", ")
-}
+/// The fields of each owner, as paths. An owner is a manager with its operation and the API version that it wrote: a
+/// manager that owns a field by two operations owns it twice, and can lose one of the two.
+type OwnedFields<'a> = BTreeMap<[&'a str; 3], BTreeSet<String>>;
 
-/// The fields of each owner, as paths.
-type OwnedFields = BTreeMap<Owner, BTreeSet<String>>;
-
-/// Returns the owners of a field in `before` that they do not own in `after`.
-fn owners_losing_fields(before: &OwnedFields, after: &OwnedFields) -> Vec<Owner> {
+/// Returns the managers of fields in `before` that they do not own in the same way in `after`.
+fn managers_losing_fields(before: &OwnedFields<'_>, after: &OwnedFields<'_>) -> BTreeSet<String> {
     before
         .iter()
         .filter(|(owner, fields)| {
@@ -77,19 +53,15 @@ fn owners_losing_fields(before: &OwnedFields, after: &OwnedFields) -> Vec<Owner>
                 .get(*owner)
                 .is_none_or(|kept_fields| !fields.is_subset(kept_fields))
         })
-        .map(|(owner, _)| owner.clone())
+        .map(|([manager, ..], _)| (*manager).to_owned())
         .collect()
 }
 
-fn fields_by_owner(object: &Value) -> OwnedFields {
+fn fields_by_owner(object: &Value) -> OwnedFields<'_> {
     let mut owned_fields = OwnedFields::new();
     for entry in entries(&object["metadata"]) {
-        let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
-        let owner = Owner {
-            manager: entry["manager"].as_str().unwrap_or("unknown").to_owned(),
-            version: text("apiVersion"),
-            operation: text("operation"),
-        };
+        let owner =
+            ["manager", "operation", "apiVersion"].map(|key| entry[key].as_str().unwrap_or("unknown"));
         owned_fields
             .entry(owner)
             .or_default()
@@ -141,12 +113,12 @@ mod tests {
             (
                 vec![("applyset", v1, spec())],
                 vec![("applyset", v2, spec())],
-                "applyset: Apply x/v1 -> Apply x/v2",
+                "applyset -> applyset",
             ),
             (
                 vec![("helm", update, spec())],
                 vec![("helm", v1, spec())],
-                "helm: Update x/v1 -> Apply x/v1",
+                "helm -> helm",
             ),
             (vec![("a", v1, one())], vec![("a", v1, one())], "unchanged fields"),
         ];
