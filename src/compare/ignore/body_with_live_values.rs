@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::managed_fields_entries::{ManagedFieldsEntries, same_item_position};
-use crate::compare::field_paths::is_empty_container;
+use crate::compare::field_paths::{is_empty_container, leaf_paths, value_at};
+use crate::compare::ownership::entries;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::object::Object;
 use crate::model::pointer::{Pointer, parse_index};
@@ -409,39 +410,21 @@ pub(super) fn remove_field_and_empty_containers(value: &mut Value, segments: &[S
 }
 
 /// Returns whether the manifest lacks a field that the live object has at this place or below it, and that a manager
-/// owns. The status does not count. Items of lists are not compared: of a list, only its absence in the manifest
-/// counts.
+/// owns. The status does not count.
 pub(super) fn manifest_lacks_owned_field(live: &Value, manifest: &Value, segments: &[String]) -> bool {
-    let Some((first, rest)) = segments.split_first().filter(|(first, _)| *first != "status") else {
+    if segments.first().is_some_and(|first| first == "status") {
         return false;
-    };
-    let mut entries = ManagedFieldsEntries::read(&live["metadata"], "");
-    let mut live = live;
-    let mut desired = Some(manifest);
-    for segment in std::iter::once(first).chain(rest) {
-        let Some(fields) = live.as_object() else {
-            return live.is_array() && desired.is_none();
-        };
-        let Some(below) = fields.get(segment) else {
-            return false;
-        };
-        live = below;
-        desired = desired.and_then(|desired| desired.get(segment));
-        entries = entries.field(segment);
     }
-    desired_lacks_owned_field(&entries, live, desired)
-}
-
-fn desired_lacks_owned_field(
-    entries: &ManagedFieldsEntries<'_>,
-    live: &Value,
-    desired: Option<&Value>,
-) -> bool {
-    match live {
-        Value::Object(fields) if !fields.is_empty() => fields.iter().any(|(name, value)| {
-            let below = desired.and_then(|desired| desired.get(name));
-            desired_lacks_owned_field(&entries.field(name), value, below)
-        }),
-        _ => desired.is_none() && entries.have_owner(),
-    }
+    let place: Vec<String> = segments.iter().map(|segment| format!("f:{segment}")).collect();
+    entries(&live["metadata"])
+        .iter()
+        .flat_map(|entry| leaf_paths(&entry["fieldsV1"]))
+        .any(|leaf| {
+            let shorter = leaf.len().min(place.len());
+            // A leaf above the place owns the value around it.
+            let path = if leaf.len() > shorter { &leaf } else { &place };
+            leaf[..shorter] == place[..shorter]
+                && value_at(live, path).is_some()
+                && value_at(manifest, path).is_none()
+        })
 }

@@ -9,7 +9,7 @@ use crate::compare::ownership;
 type Tree = Map<String, Value>;
 
 /// The trees of all entries at one place of an object. An empty tree owns the value at the place as a whole.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(in crate::compare) struct ManagedFieldsEntries<'a> {
     /// The tree of the entry that our manager has applied.
     ours: Option<&'a Tree>,
@@ -65,14 +65,6 @@ impl<'a> ManagedFieldsEntries<'a> {
 
     fn keys(&self) -> impl Iterator<Item = &'a String> {
         self.all_trees().flat_map(Map::keys)
-    }
-
-    /// Returns the entries of a field. If the value here is owned as a whole, the field has the entries of the value.
-    pub(super) fn field(&self, name: &str) -> Self {
-        if self.any_owns_whole_value() {
-            return self.clone();
-        }
-        self.below(&format!("f:{name}"))
     }
 
     /// Returns whether any manager owns something at this place.
