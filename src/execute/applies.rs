@@ -11,7 +11,6 @@ use crate::compare::status::WriteOutcome;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, Sink, WaitStatus};
 use crate::execute::kinds::ChangedKinds;
 use crate::execute::kinds::await_served::{NotServed, await_served};
-use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::schedule::drive::{AnswerSender, Work};
@@ -60,7 +59,6 @@ impl Execution<'_> {
         match action {
             ApplyAction::Apply(apply) => self.key_of(apply),
             ApplyAction::AwaitKind(object) => &object.key,
-            ApplyAction::AwaitSchema(applies) => self.key_of(applies[0]),
             ApplyAction::AwaitCurrent(key) => key,
         }
     }
@@ -102,12 +100,8 @@ struct Applies<'r, 'a> {
 
 /// The answer to an action.
 enum ApplyAnswer {
-    Applied {
-        reply: Box<MemberReply>,
-        /// Set if the object is a CRD with objects in this run.
-        crd: Option<ChangedCrd>,
-    },
-    /// What the run has waited for has come true. After the wait for a changed CRD, the objects are applied in any case.
+    Applied(Box<MemberReply>),
+    /// What the run has waited for has come true.
     Arrived,
     /// It has not come true, for this reason, if the wait has not reported it.
     NotArrived(Option<String>),
@@ -120,7 +114,7 @@ impl<'r> Work for Applies<'r, '_> {
     fn lane(&self, action: &ApplyAction<'r>) -> Lane {
         match action {
             ApplyAction::Apply(_) => Lane::Write,
-            ApplyAction::AwaitKind(_) | ApplyAction::AwaitSchema(_) => Lane::Wait,
+            ApplyAction::AwaitKind(_) => Lane::Wait,
             ApplyAction::AwaitCurrent(_) => Lane::WaitTogether,
         }
     }
@@ -133,17 +127,12 @@ impl<'r> Work for Applies<'r, '_> {
         let execution = self.execution;
         match action {
             ApplyAction::Apply(apply) => {
-                let object = &execution.desired.members[apply.index];
-                let crd = execution.read_live_crd_before_its_apply(object).await;
                 let begun = self.begun_recreations.borrow_mut().remove(&apply.index);
                 let mut reply = execution.apply_member(apply, begun, self.kinds).await;
                 if let Some(begun) = reply.begun_recreation.take() {
                     self.begun_recreations.borrow_mut().insert(apply.index, begun);
                 }
-                ApplyAnswer::Applied {
-                    reply: Box::new(reply),
-                    crd,
-                }
+                ApplyAnswer::Applied(Box::new(reply))
             }
             ApplyAction::AwaitKind(object) => {
                 let namespace = object.key.namespace.as_deref();
@@ -155,17 +144,13 @@ impl<'r> Work for Applies<'r, '_> {
                     Err(NotServed::Because(reason)) => ApplyAnswer::NotArrived(Some(reason)),
                 }
             }
-            ApplyAction::AwaitSchema(applies) => {
-                execution.await_new_schema_of_kind(applies, self.kinds).await;
-                ApplyAnswer::Arrived
-            }
             ApplyAction::AwaitCurrent(_) => unreachable!("`wait_together` carries out these waits"),
         }
     }
 
     fn unreachable_webhook<'w>(&self, answer: &'w ApplyAnswer) -> Option<&'w UnreachableWebhook> {
         match answer {
-            ApplyAnswer::Applied { reply, .. } => reply.webhook.as_ref(),
+            ApplyAnswer::Applied(reply) => reply.webhook.as_ref(),
             ApplyAnswer::Arrived | ApplyAnswer::NotArrived(_) => None,
         }
     }
@@ -194,8 +179,8 @@ impl<'r> Work for Applies<'r, '_> {
 
     fn take_answer(&self, action: &ApplyAction<'r>, answer: ApplyAnswer, sink: &mut Sink<'_>) -> ActionEnd {
         match (action, answer) {
-            (ApplyAction::Apply(apply), ApplyAnswer::Applied { reply, crd }) => {
-                self.record_and_report_reply(apply, *reply, crd, sink)
+            (ApplyAction::Apply(apply), ApplyAnswer::Applied(reply)) => {
+                self.record_and_report_reply(apply, *reply, sink)
             }
             (_, ApplyAnswer::NotArrived(reason)) => {
                 if let Some(reason) = reason {
@@ -229,25 +214,16 @@ impl<'r> Work for Applies<'r, '_> {
 }
 
 impl Applies<'_, '_> {
-    /// Records and reports the reply to the apply of an object. `crd` is set if the object is a CRD with objects in
-    /// this run.
-    fn record_and_report_reply(
-        &self,
-        apply: &Apply,
-        reply: MemberReply,
-        crd: Option<ChangedCrd>,
-        sink: &mut Sink<'_>,
-    ) -> ActionEnd {
+    /// Records and reports the reply to the apply of an object.
+    fn record_and_report_reply(&self, apply: &Apply, reply: MemberReply, sink: &mut Sink<'_>) -> ActionEnd {
         let object = &self.execution.desired.members[apply.index];
         for text in reply.warnings {
             let object = format!("{}: {}", object.position, object.key);
             sink(Event::WarningOfObject { object, text });
         }
         let outcome = reply.outcome;
-        if outcome.action == Action::Configured
-            && let Some(crd) = crd
-        {
-            self.kinds.add_changed_crd(crd);
+        if outcome.action == Action::Configured {
+            self.kinds.note_if_crd(object);
         }
         let mut applied = self.applied.borrow_mut();
         match outcome.action {

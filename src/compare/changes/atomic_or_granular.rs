@@ -152,15 +152,6 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Returns whether the fields are not known, or belong to an embedded object.
-    pub(super) fn is_opaque(self) -> bool {
-        match self {
-            Self::BuiltIn | Self::Unknown => true,
-            Self::Deduced => false,
-            Self::Schema(schema, _) => schema.contains_key("x-kubernetes-embedded-resource"),
-        }
-    }
-
     /// Returns the keys that distinguish items of an associative list, each with its default;
     /// `None` for a set.
     pub(in crate::compare) fn keys_of_list_map_with_defaults(

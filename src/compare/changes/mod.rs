@@ -79,7 +79,6 @@ mod compare_fields;
 mod lists;
 mod own_and_other_entries;
 mod quantity;
-mod schema_field_set;
 mod server_writes_as;
 mod zeros;
 
@@ -96,7 +95,6 @@ use serde_json::Value;
 
 pub use atomic_or_granular::CrdVersion;
 pub(in crate::compare) use atomic_or_granular::{DeclaredOrKey, Shape};
-pub use schema_field_set::SchemaFieldSet;
 
 /// The decision for an object of the manifests that is live already.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -34,9 +34,7 @@ where
     fn lane(&self, action: &ApplyAction<'r>) -> Lane {
         match action {
             ApplyAction::Apply(_) => Lane::Write,
-            ApplyAction::AwaitKind(_) | ApplyAction::AwaitSchema(_) | ApplyAction::AwaitCurrent(_) => {
-                Lane::Wait
-            }
+            ApplyAction::AwaitKind(_) | ApplyAction::AwaitCurrent(_) => Lane::Wait,
         }
     }
 

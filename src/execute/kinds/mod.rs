@@ -1,12 +1,10 @@
 //! The kinds whose CRDs a run creates or changes. Objects of these kinds wait until the server serves the kind
-//! (`await_served`), or validates by the changed schema (`schema_change`).
+//! (`await_served`), and are applied again if it may have refused them by the former schema.
 
 pub mod await_served;
-pub mod schema_change;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -16,35 +14,43 @@ use crate::cluster::apiserver::{ApiError, Reply};
 use crate::event::Interrupt;
 use crate::execute::Execution;
 use crate::execute::kinds::await_served::PATIENCE;
-use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply_as_read::Expected;
-use crate::manifest::desired::DesiredObject;
+use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
+use crate::manifest::desired::{DesiredObject, kind_defined_by_crd};
 use crate::model::identity::GroupKind;
 use crate::plan::{LiveMembership, is_not_yet_served};
 
 /// The pause before a request is sent again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The kinds whose CRD a run has changed.
+/// The time after the change of a CRD in which an apply that the server refuses is sent again. The server validates
+/// custom resources by a copy of their CRD, which it replaces milliseconds after the CRD has changed, or seconds later
+/// if it is busy (`apiextensions-apiserver`, `customresource_handler.go`). Nothing that can be read from the server shows
+/// when that happens.
+const PATIENCE_AFTER_CHANGE: Duration = Duration::from_secs(5);
+
+/// The kinds whose CRD a run has changed, each with the time of the change.
 #[derive(Debug, Default)]
-pub struct ChangedKinds(RefCell<BTreeMap<GroupKind, Rc<ChangedCrd>>>);
+pub struct ChangedKinds(RefCell<BTreeMap<GroupKind, Instant>>);
 
 impl ChangedKinds {
-    /// Records that this run has changed a CRD.
-    pub fn add_changed_crd(&self, crd: ChangedCrd) {
-        let kind = crd.kind.clone();
-        self.0.borrow_mut().insert(kind, Rc::new(crd));
+    /// Records that this run has changed the object, if it is a CRD.
+    pub fn note_if_crd(&self, object: &DesiredObject) {
+        if let Some(kind) = kind_defined_by_crd(object) {
+            self.0.borrow_mut().insert(kind, Instant::now());
+        }
     }
 
-    /// Returns the CRD of the kind, if this run has changed it.
-    pub fn changed_crd(&self, kind: &GroupKind) -> Option<Rc<ChangedCrd>> {
-        self.0.borrow().get(kind).cloned()
+    /// Returns whether the server may still use the former CRD of the kind.
+    fn may_use_former_crd(&self, kind: &GroupKind) -> bool {
+        let changed = self.0.borrow().get(kind).copied();
+        changed.is_some_and(|changed| changed.elapsed() < PATIENCE_AFTER_CHANGE)
     }
 }
 
 impl Execution<'_> {
-    /// Applies a member. Applies it again as long as the server does not serve its new kind, or validates by the former
-    /// schema of its changed CRD.
+    /// Applies a member. Applies it again as long as the server does not serve its new kind, or may refuse it by the
+    /// former schema of its changed CRD.
     pub async fn apply_until_served_with_new_schema(
         &self,
         object: &DesiredObject,
@@ -52,41 +58,32 @@ impl Execution<'_> {
         expected: &Expected,
         kinds: &ChangedKinds,
     ) -> Result<Reply, ApiError> {
-        let changed_crd = kinds.changed_crd(&object.key.group_kind);
         let begun = Instant::now();
-        let mut was_created = false;
-        let mut expected = expected.clone();
         loop {
-            let mut answer = self
-                .apply_and_migrate_managed_fields(object, live_membership, &expected)
+            let answer = self
+                .apply_and_migrate_managed_fields(object, live_membership, expected)
                 .await;
-            if let Ok(reply) = &mut answer {
-                // The next apply expects the object as this one has written it: another set may have taken it by
-                // then. If this apply expected nothing, the next one does not either.
-                if expected != Expected::Any {
-                    let written = self.seen_after_write(&reply.json_or_null());
-                    expected = written.map_or(Expected::Any, Expected::Version);
+            let has_to_apply_again = answer.as_ref().is_err_and(|error| {
+                if is_too_early(object, error) {
+                    begun.elapsed() < PATIENCE
+                } else {
+                    may_be_by_former_schema(error) && kinds.may_use_former_crd(&object.key.group_kind)
                 }
-                // Only the first answer shows that the object did not exist before: its status is that of all answers.
-                was_created |= reply.status == StatusCode::CREATED;
-                if was_created {
-                    reply.status = StatusCode::CREATED;
-                }
-            }
-            let has_to_apply_again = match (&answer, &changed_crd) {
-                (Err(error), _) if is_too_early(object, error) => begun.elapsed() < PATIENCE,
-                (answer, Some(crd)) => {
-                    crd.has_to_apply_again(object, answer, &self.writing.field_manager)
-                        && self.has_changed_spec(object, crd).await
-                }
-                _ => false,
-            };
+            });
             if !has_to_apply_again || self.interrupt.is_requested() {
                 return answer;
             }
             pause_until_stopped(self.interrupt).await;
         }
     }
+}
+
+/// Returns whether the server may refuse an apply in this way because of the schema of the object's kind: an undeclared
+/// field, an invalid value, or a conflict about a list that others own as a whole.
+fn may_be_by_former_schema(error: &ApiError) -> bool {
+    error.status().is_some_and(|status| {
+        is_schema_violation(&status.message) || status.code == 422 || status.is_field_conflict()
+    })
 }
 
 /// Returns whether this is the error of an apply that was sent before the server served the new kind of this object.

@@ -29,9 +29,6 @@ pub const OVERTAKEN: &str = "not applied: it changed since the plan";
 /// Error for an object that is being deleted, or whose namespace is.
 pub const TERMINATING: &str = "it or its namespace is being deleted; run again when that is gone";
 
-/// Error for an object that the server validated by a schema that this run has replaced.
-const FORMER_SCHEMA: &str = "the server still uses the old schema of its CustomResourceDefinition after 30 s; run the same command again";
-
 /// The number of attempts to apply an object that another client writes at the same time.
 pub const ATTEMPTS: u32 = 5;
 
@@ -108,7 +105,7 @@ impl Execution<'_> {
         let expected = self.expectation_for(object, live_membership);
         match self.apply_as_read(object, live_membership, expected, kinds).await {
             Ok(applied) => {
-                self.judge_answer_and_former_membership(object, subject, live_membership, &applied, kinds)
+                self.judge_answer_and_former_membership(object, subject, live_membership, &applied)
                     .await
             }
             Err(Unapplied::Failed(error)) if self.should_recreate_after(object, live_membership, &error) => {
@@ -134,7 +131,6 @@ impl Execution<'_> {
         subject: Subject,
         planned_membership: &LiveMembership,
         applied: &AppliedAs,
-        kinds: &ChangedKinds,
     ) -> MemberReply {
         let AppliedAs {
             reply: answer,
@@ -148,12 +144,6 @@ impl Execution<'_> {
             judged => judged,
         };
         let mut reply = self.reply_to_successful_apply(object, answer, subject, live_membership);
-        if let Some(changed_crd) = kinds.changed_crd(&object.key.group_kind)
-            && changed_crd.reply_shows_former_schema(object, answer, &self.writing.field_manager)
-            && reply.outcome.error.is_none()
-        {
-            reply.outcome.fail(FORMER_SCHEMA);
-        }
         // The status of the answer decides, not the action `Created`: `reply_shows_creation` also derives that from the
         // owner of the fields, and an object that another run has created within the last second looks the same.
         if answer.status != StatusCode::CREATED

@@ -357,7 +357,7 @@ impl Execution<'_> {
         match applied {
             Ok(applied) => {
                 let mut reply = self
-                    .judge_answer_and_former_membership(object, subject, &membership, &applied, kinds)
+                    .judge_answer_and_former_membership(object, subject, &membership, &applied)
                     .await;
                 if reply.outcome.action == Action::Created {
                     reply.outcome.action = Action::Recreated;

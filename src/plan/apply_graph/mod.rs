@@ -16,8 +16,6 @@ pub enum ApplyAction<'p> {
     Apply(&'p Apply),
     /// Waits until the server serves the kind of this object. The run applies the CRD of the kind.
     AwaitKind(&'p DesiredObject),
-    /// Waits until the server uses the changed CRD of these objects.
-    AwaitSchema(Vec<&'p Apply>),
     /// Waits until this object is Current, because objects of the manifests depend on it.
     AwaitCurrent(&'p ObjectKey),
 }
@@ -44,7 +42,6 @@ impl Plan {
             applies: HashMap::new(),
             waits_until_current: BTreeMap::new(),
             waits_until_served: BTreeMap::new(),
-            waits_for_schemas: BTreeMap::new(),
         };
         for step in steps {
             builder.add_step(step);
@@ -71,13 +68,10 @@ struct Builder<'p, T> {
     waits_until_current: BTreeMap<&'p ObjectKey, NodeId>,
     /// The [`ApplyAction::AwaitKind`] actions, by kind and version.
     waits_until_served: BTreeMap<(GroupKind, &'p str), NodeId>,
-    /// The [`ApplyAction::AwaitSchema`] actions, by the kind that the CRD defines.
-    waits_for_schemas: BTreeMap<&'p GroupKind, NodeId>,
 }
 
 impl<'p, T> Builder<'p, T> {
     fn add_step(&mut self, step: &'p [Apply]) {
-        self.add_waits_for_changed_schemas(step);
         // A binding has an edge to the apply of its role, so the roles of the step have to be in the graph first.
         let (bindings, others): (Vec<&Apply>, Vec<&Apply>) = step
             .iter()
@@ -88,25 +82,6 @@ impl<'p, T> Builder<'p, T> {
         // step, so the next step must not wait for postponed applies.
         let barrier = Barrier::EndedOrPostponed;
         self.last_barrier = Some(self.graph.add_barrier(barrier, added));
-    }
-
-    /// Adds a wait for each kind of the step that is served already, and whose CRD the run applies.
-    fn add_waits_for_changed_schemas(&mut self, step: &'p [Apply]) {
-        let mut by_kind: BTreeMap<&GroupKind, Vec<&Apply>> = BTreeMap::new();
-        for apply in step {
-            let object = &self.desired.members[apply.index];
-            if self.crds.contains_key(&object.key.group_kind) && !is_not_yet_served(object) {
-                by_kind.entry(&object.key.group_kind).or_default().push(apply);
-            }
-        }
-        for (kind, applies) in by_kind {
-            if !self.waits_for_schemas.contains_key(kind) {
-                let crd = self.find_apply_of_crd(kind).map(|id| (id, EdgeKind::Follows));
-                let before = self.edges_to_step_before_and(crd);
-                let wait = self.graph.add(ApplyAction::AwaitSchema(applies), before);
-                self.waits_for_schemas.insert(kind, wait);
-            }
-        }
     }
 
     fn add_apply(&mut self, apply: &'p Apply) -> NodeId {
@@ -128,8 +103,6 @@ impl<'p, T> Builder<'p, T> {
         if is_not_yet_served(object) {
             before.push((self.find_or_add_wait_until_served(object), EdgeKind::Needs));
         }
-        let schema = self.waits_for_schemas.get(&object.key.group_kind);
-        before.extend(schema.map(|id| (*id, EdgeKind::Follows)));
         let id = self.graph.add(ApplyAction::Apply(apply), before);
         self.applies.insert(&object.key, id);
         id

@@ -21,10 +21,6 @@ fn lines_of(graph: &Graph<ApplyAction<'_>>, desired: &Desired) -> Vec<String> {
     graph.lines(|action| match action {
         ApplyAction::Apply(apply) => desired.members[apply.index].key.name.clone(),
         ApplyAction::AwaitKind(object) => format!("served {}", object.key.group_kind.kind),
-        ApplyAction::AwaitSchema(applies) => {
-            let object = &desired.members[applies[0].index];
-            format!("typed {}", object.key.group_kind.kind)
-        }
         ApplyAction::AwaitCurrent(key) => format!("current {}", key.name),
     })
 }
@@ -251,11 +247,7 @@ fn promised_widget(name: &str) -> DesiredObject {
 fn a_kind_is_waited_for_once_it_is_defined_or_changed() {
     assert_eq!(
         lines(vec![definition_of_widgets(), widget("one")], &[]),
-        [
-            "widgets <-  |",
-            "typed Widget <-  | [widgets], widgets",
-            "one <-  | [widgets], widgets, typed Widget",
-        ]
+        ["widgets <-  |", "one <-  | [widgets], widgets",]
     );
     let promised = ["one", "two"].map(promised_widget);
     assert_eq!(
@@ -323,14 +315,10 @@ fn the_safety_page_shows_these_edges() {
                     "an apply",
                     "the wait until an object is Current",
                     "the wait until a new kind is served",
-                    "the wait until a changed CustomResourceDefinition is in use",
                 ],
                 |action| match action {
                     ApplyAction::Apply(_) => "an apply",
                     ApplyAction::AwaitKind(_) => "the wait until a new kind is served",
-                    ApplyAction::AwaitSchema(_) => {
-                        "the wait until a changed CustomResourceDefinition is in use"
-                    }
                     ApplyAction::AwaitCurrent(_) => "the wait until an object is Current",
                 },
                 |action, before| match (action, before) {
@@ -344,9 +332,6 @@ fn the_safety_page_shows_these_edges() {
                         "the wait until an object is Current, if it depends on it"
                     }
                     (_, Some(ApplyAction::AwaitKind(_))) => "the wait until its new kind is served",
-                    (_, Some(ApplyAction::AwaitSchema(_))) => {
-                        "the wait until its changed CustomResourceDefinition is in use"
-                    }
                 },
                 |_, edge| match edge {
                     EdgeKind::Needs => "it is skipped",
