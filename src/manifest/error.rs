@@ -3,16 +3,13 @@
 //! Text from a manifest is always shown quoted and escaped, so that a message cannot carry
 //! control characters to a terminal.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use kubernetes_yaml::InvalidText;
 
 use super::check_without_cluster::MAX_OBJECT_BYTES;
-use super::kustomize::KustomizeError;
 use super::remote::RemoteError;
-use super::{Position, Source};
 use crate::error::{Error, ErrorKind};
 use crate::model::message::Message;
 use crate::model::text::{format_os_error, shell_word};
@@ -39,47 +36,23 @@ impl From<ManifestErrors> for Error {
         let messages = errors
             .0
             .iter()
-            .map(|error| Message::new(error.to_string()).with_hint(error.hint()))
+            .map(|error| Message::new(error.to_string()).with_hint(error.problem.hint()))
             .collect();
         Self::from_messages(ErrorKind::Usage, messages)
     }
 }
 
 /// A fault and its place.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {problem}")]
 pub struct ManifestError {
     /// The source, or a line of it.
-    pub place: FaultPlace,
+    pub place: String,
     /// The fault.
     pub problem: Problem,
 }
 
-impl ManifestError {
-    /// Returns the hint: what the user can type or change.
-    pub fn hint(&self) -> String {
-        self.problem.hint()
-    }
-}
-
-impl fmt::Display for ManifestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            FaultPlace::Source(source) => write!(f, "{source}: {}", self.problem),
-            FaultPlace::Line(position) => write!(f, "{position}: {}", self.problem),
-        }
-    }
-}
-
-/// A whole source, or one line of it.
-#[derive(Debug, Clone)]
-pub enum FaultPlace {
-    /// The source could not be read at all.
-    Source(Source),
-    /// A line of a source.
-    Line(Position),
-}
-
-/// A fault of a source or an object. The message says what was found, and [`ManifestError::hint`] what to do.
+/// A fault of a source or an object. The message says what was found, and [`Problem::hint`] what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The path matches nothing, neither as a path nor as a pattern.
@@ -120,9 +93,9 @@ pub enum Problem {
     /// A URL that yields no manifest.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// A kustomization that cannot be rendered.
-    #[error(transparent)]
-    Kustomize(#[from] KustomizeError),
+    /// A kustomization that cannot be rendered, and what to type next.
+    #[error("{text}")]
+    Kustomize { text: String, hint: String },
 
     /// The bytes are not text.
     #[error(transparent)]
@@ -180,7 +153,8 @@ pub enum Problem {
 }
 
 impl Problem {
-    fn hint(&self) -> String {
+    /// Returns the hint: what the user can type or change.
+    pub fn hint(&self) -> String {
         match self {
             Self::NotFound => "check the path".to_owned(),
             Self::DanglingLink { .. } => "remove the link, or create its target".to_owned(),
@@ -199,7 +173,7 @@ impl Problem {
             Self::SpecialFile(_) => "move it out of the directory, or name the file itself".to_owned(),
             Self::TooLarge => "split it into several files".to_owned(),
             Self::Remote(error) => error.hint(),
-            Self::Kustomize(error) => error.hint.clone(),
+            Self::Kustomize { hint, .. } => hint.clone(),
             Self::Encoding(InvalidText) => {
                 "save the file as UTF-8; store binary data as base64 in binaryData".to_owned()
             }
@@ -240,7 +214,7 @@ impl Problem {
 
 /// Returns the texts of the problems of sources that cannot be read.
 #[cfg(test)]
-pub(super) fn problems<T: fmt::Debug>(read: Result<Vec<T>, ManifestErrors>) -> Vec<String> {
+pub(super) fn problems<T: std::fmt::Debug>(read: Result<Vec<T>, ManifestErrors>) -> Vec<String> {
     let errors = read.expect_err("nothing to read").0;
     errors
         .into_iter()

@@ -210,7 +210,7 @@ pub fn has_manifest_extension(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::error::problems;
-    use super::super::{Manifest, ManifestError, ManifestErrors, read_with_standard_input};
+    use super::super::{Manifest, ManifestErrors, read_with_standard_input};
     use super::*;
     use crate::model::text::shell_word;
 
@@ -396,7 +396,7 @@ mod tests {
                 let result = read_with_standard_input(&[directory.source(&path)], recursion, io::empty());
                 let hints: Vec<String> = match result {
                     Ok(_) => Vec::new(),
-                    Err(errors) => errors.0.iter().map(ManifestError::hint).collect(),
+                    Err(errors) => errors.0.iter().map(|error| error.problem.hint()).collect(),
                 };
                 let sub = directory.0.join("sub");
                 let expected = format!("use -k {}", shell_word(&sub.to_string_lossy()));

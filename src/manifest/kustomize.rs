@@ -14,23 +14,6 @@ use super::source::hide_secrets_in_message;
 use crate::find_program::{self, ProgramError};
 use crate::model::text::format_os_error;
 
-/// The reason why a kustomization cannot be rendered, and what to type next.
-#[derive(Debug, thiserror::Error)]
-#[error("{text}")]
-pub struct KustomizeError {
-    text: String,
-    pub(super) hint: String,
-}
-
-impl KustomizeError {
-    fn new(text: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            hint: hint.into(),
-        }
-    }
-}
-
 /// The file names of a kustomization (kustomize, `konfig.RecognizedKustomizationFileNames`).
 pub(super) const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
@@ -72,8 +55,10 @@ pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
             Ok(command) => command,
             Err(ProgramError::NotFound) => continue,
             Err(error) => {
-                let text = format!("{program}: cannot be started: {error}");
-                return Err(KustomizeError::new(text, "remove empty and relative entries from PATH").into());
+                return Err(Problem::Kustomize {
+                    text: format!("{program}: cannot be started: {error}"),
+                    hint: "remove empty and relative entries from PATH".to_owned(),
+                });
             }
         };
         command.args([subcommand, "--", directory]);
@@ -84,11 +69,15 @@ pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
             Err(error) => format!("cannot be started: {}", format_os_error(&error)),
         };
         let command = format!("{program} {subcommand}");
-        let hint = format!("reproduce it with `{command} DIR`");
-        return Err(KustomizeError::new(format!("{command}: {failure}"), hint).into());
+        return Err(Problem::Kustomize {
+            text: format!("{command}: {failure}"),
+            hint: format!("reproduce it with `{command} DIR`"),
+        });
     }
-    let hint = "install one of them, or pipe rendered manifests to -f -";
-    Err(KustomizeError::new("neither kubectl nor kustomize found in PATH", hint).into())
+    Err(Problem::Kustomize {
+        text: "neither kubectl nor kustomize found in PATH".to_owned(),
+        hint: "install one of them, or pipe rendered manifests to -f -".to_owned(),
+    })
 }
 
 /// Runs a command to its end, or until its output is larger than the limit. Returns its status, its output and the

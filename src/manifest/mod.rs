@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-pub use self::error::{FaultPlace, ManifestError, ManifestErrors, Problem};
+pub use self::error::{ManifestError, ManifestErrors, Problem};
 pub use self::find_files::{Recursion, has_manifest_extension};
 pub use self::hooks::{Hook, HookKind, HookManifest, Manifests, notes_on_hooks_left_out};
 pub use self::line_of_field::line_of_field;

@@ -4,23 +4,14 @@ use std::sync::Arc;
 
 use super::error::LineFault;
 use super::read_in_parallel::to_manifests;
-use super::{Manifest, Problem, Source};
-
-/// The fault of a document that does not hold a valid manifest.
-#[derive(Debug, thiserror::Error)]
-#[error("line {line}: {problem}")]
-pub struct StreamError {
-    /// The line of the text, counted from 1.
-    line: usize,
-    problem: Problem,
-}
+use super::{Manifest, Source};
 
 /// Reads the manifests of a text in order and calls `visit` for each one.
 ///
 /// # Errors
 ///
-/// The first fault. The documents after it are not read.
-pub fn read_each_manifest(text: &str, mut visit: impl FnMut(Manifest)) -> Result<(), StreamError> {
+/// The first fault, with its line. The documents after it are not read.
+pub fn read_each_manifest(text: &str, mut visit: impl FnMut(Manifest)) -> Result<(), String> {
     let source = Arc::new(Source::StandardInput);
     for manifest in kubernetes_yaml::documents(text).flat_map(|document| to_manifests(&source, document)) {
         match manifest {
@@ -28,7 +19,7 @@ pub fn read_each_manifest(text: &str, mut visit: impl FnMut(Manifest)) -> Result
             Err(faults) => {
                 let first = faults.into_iter().next();
                 return first.map_or(Ok(()), |LineFault { line, problem }| {
-                    Err(StreamError { line, problem })
+                    Err(format!("line {line}: {problem}"))
                 });
             }
         }
@@ -40,7 +31,7 @@ pub fn read_each_manifest(text: &str, mut visit: impl FnMut(Manifest)) -> Result
 mod tests {
     use super::*;
 
-    fn names(text: &str) -> Result<Vec<String>, StreamError> {
+    fn names(text: &str) -> Result<Vec<String>, String> {
         let mut names = Vec::new();
         read_each_manifest(text, |manifest| names.push(manifest.name))?;
         Ok(names)
@@ -56,7 +47,7 @@ mod tests {
         let mut manifest_names = Vec::new();
         let error =
             read_each_manifest(&text, |manifest| manifest_names.push(manifest.name)).expect_err("a fault");
-        assert!(error.to_string().starts_with("line 5: "), "{error}");
+        assert!(error.starts_with("line 5: "), "{error}");
         assert_eq!(manifest_names, ["one"]);
     }
 
@@ -86,6 +77,6 @@ mod tests {
         );
         assert_eq!(names(&document).expect("a manifest"), ["one"]);
         let error = names(&document.repeat(40)).expect_err("too many aliases");
-        assert!(error.to_string().contains("aliases"), "{error}");
+        assert!(error.contains("aliases"), "{error}");
     }
 }

@@ -6,7 +6,7 @@ use std::{io, panic, thread};
 use kubernetes_yaml::{Budget, Errors, Node, Part};
 
 use super::error::LineFault;
-use super::{FaultPlace, Manifest, ManifestError, Position, Problem, Source};
+use super::{Manifest, ManifestError, Position, Problem, Source};
 use super::{check_without_cluster, list, source};
 
 /// The limit of threads that read. More threads would not read faster, because they wait for memory.
@@ -50,7 +50,7 @@ impl ReadManifests {
                 })
             }
             Err(problem) => {
-                let place = FaultPlace::Source(source);
+                let place = source.to_string();
                 Self {
                     manifests: Vec::new(),
                     errors: vec![ManifestError { place, problem }],
@@ -78,7 +78,7 @@ impl ReadManifests {
                         line: fault.line,
                     };
                     ManifestError {
-                        place: FaultPlace::Line(position),
+                        place: position.to_string(),
                         problem: fault.problem,
                     }
                 })),

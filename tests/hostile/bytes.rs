@@ -112,7 +112,7 @@ fn read_manifests(bytes: &[u8]) {
         Err(errors) => {
             assert!(!errors.0.is_empty());
             for error in &errors.0 {
-                let reported = format!("{error} {}", error.hint());
+                let reported = format!("{error} {}", error.problem.hint());
                 let raw = reported
                     .chars()
                     .find(|character| character.is_control() && *character != '\n');

@@ -105,7 +105,7 @@ fn decode_and_check_payload(
     let value = secret["data"]["release"]
         .as_str()
         .ok_or_else(|| "it contains no release".to_owned())?;
-    let payload = Payload::decode(value).map_err(|error| error.to_string())?;
+    let payload = Payload::decode(value)?;
     for (field, actual, expected) in [
         ("name", &payload.name, found.name.as_str()),
         ("namespace", &payload.namespace, &found.namespace),

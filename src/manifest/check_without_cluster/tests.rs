@@ -304,14 +304,14 @@ fn an_empty_file_name_is_reported_as_empty() {
     let errors = read_with_standard_input(&[Source::from_filename_flag("")], Recursion::Flat, &b""[..]);
     let errors = errors.expect_err("there is no such file");
     assert_eq!(errors.0[0].to_string(), "\"\": empty file name");
-    assert!(errors.0[0].hint().contains("variable"));
+    assert!(errors.0[0].problem.hint().contains("variable"));
 }
 
 #[test]
 fn a_hint_says_what_to_type() {
     let errors = read("apiVersion: v1\nkind: A\nmetadata: {name: a, labels: {x: 1}}")
         .expect_err("a label is not a number");
-    assert_eq!(errors.0[0].hint(), "quote it");
+    assert_eq!(errors.0[0].problem.hint(), "quote it");
 }
 
 #[test]
