@@ -99,22 +99,8 @@ impl<'n> TypedPlace<'n> {
     /// if they are not known.
     pub(super) fn keys_of_list_with_defaults(self) -> Option<Vec<(String, Option<Value>)>> {
         match self.shape {
-            Shape::BuiltIn => {
-                let keys = self.type_meta.keys_of_list_with_defaults(self.name)?;
-                Some(
-                    keys.into_iter()
-                        .map(|(name, default)| (name.to_owned(), default))
-                        .collect(),
-                )
-            }
-            shape => {
-                let keys = shape.keys_of_list_map_with_defaults()?;
-                Some(
-                    keys.into_iter()
-                        .map(|(name, default)| (name.to_owned(), default.cloned()))
-                        .collect(),
-                )
-            }
+            Shape::BuiltIn => self.type_meta.keys_of_list_with_defaults(self.name),
+            shape => shape.keys_of_list_map_with_defaults(),
         }
     }
 

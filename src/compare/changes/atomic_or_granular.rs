@@ -154,9 +154,7 @@ impl<'a> Shape<'a> {
 
     /// Returns the keys that distinguish items of an associative list, each with its default;
     /// `None` for a set.
-    pub(in crate::compare) fn keys_of_list_map_with_defaults(
-        self,
-    ) -> Option<Vec<(&'a str, Option<&'a Value>)>> {
+    pub(in crate::compare) fn keys_of_list_map_with_defaults(self) -> Option<Vec<(String, Option<Value>)>> {
         let Self::Schema(schema, _) = self else {
             return None;
         };
@@ -167,7 +165,7 @@ impl<'a> Shape<'a> {
                 .iter()
                 .filter_map(|name| {
                     let name = name.as_str()?;
-                    Some((name, properties[name].get("default")))
+                    Some((name.to_owned(), properties[name].get("default").cloned()))
                 })
                 .collect(),
         )

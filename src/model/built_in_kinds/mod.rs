@@ -69,13 +69,13 @@ impl<'a> TypeMeta<'a> {
 
     /// Returns the keys that distinguish the items of lists of this name, each with its default; `None` for sets and for
     /// lists that are owned as one value.
-    pub fn keys_of_list_with_defaults(self, name: &str) -> Option<Vec<(&'static str, Option<Value>)>> {
+    pub fn keys_of_list_with_defaults(self, name: &str) -> Option<Vec<(String, Option<Value>)>> {
         let keys = self.find_fact("list-keys", name).filter(|keys| *keys != "no")?;
         Some(
             keys.split(',')
                 .map(|key| match key.split_once(':') {
-                    Some((name, default)) => (name, serde_json::from_str(default).ok()),
-                    None => (key, None),
+                    Some((name, default)) => (name.to_owned(), serde_json::from_str(default).ok()),
+                    None => (key.to_owned(), None),
                 })
                 .collect(),
         )
@@ -194,8 +194,10 @@ mod tests {
         assert!(!core("Secret").ignores_status());
         assert!(core("Service").has_user_chosen_keys("selector"));
         assert!(!core("PersistentVolumeClaim").has_user_chosen_keys("selector"));
-        let port =
-            |name, default: Option<&str>| Some(vec![(name, None), ("protocol", default.map(Value::from))]);
+        let port = |name: &str, default: Option<&str>| {
+            let protocol = ("protocol".to_owned(), default.map(Value::from));
+            Some(vec![(name.to_owned(), None), protocol])
+        };
         assert_eq!(
             core("Service").keys_of_list_with_defaults("ports"),
             port("port", Some("TCP"))
