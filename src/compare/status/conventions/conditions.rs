@@ -56,15 +56,6 @@ fn describe_part(item: &Value, list_name: &str) -> String {
     name.map_or_else(|| kind.to_owned(), |name| format!("{kind} {name}"))
 }
 
-/// The role of a condition in the status of its object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ConditionRole {
-    /// The condition sums the object up: `Ready`, `Synced`.
-    Summary,
-    /// The condition is about a part of the object or a step: `DashboardSynchronized`.
-    Detail,
-}
-
 fn collect_from_conditions(
     conditions: &[Value],
     generation: Option<i64>,
@@ -85,20 +76,16 @@ fn collect_from_conditions(
         .iter()
         .any(|(condition, words, _)| words.as_slice() == ["ready"] && condition.status == "True");
     for (condition, words, value) in &conditions {
-        let role = if is_summary_type(words) || words.len() == 1 {
-            ConditionRole::Summary
-        } else {
-            ConditionRole::Detail
-        };
+        let is_detail = !is_summary_type(words) && words.len() != 1;
         let context = ConditionContext {
-            role,
+            is_detail,
             has_summary,
             is_ready,
         };
         if let Some(mut sign) = judge_condition(*condition, words, context) {
             // A controller may leave a condition about a detail at an old generation, if the detail did not change.
             let observed = ObjectView(value).number("/observedGeneration");
-            if let (Some(observed), Some(generation), ConditionRole::Summary) = (observed, generation, role)
+            if let (Some(observed), Some(generation), false) = (observed, generation, is_detail)
                 && observed < generation
             {
                 sign = Sign::in_progress(format!(
@@ -143,7 +130,9 @@ fn sums_up_details(words: &[String]) -> bool {
 /// The context of a condition in its list of conditions.
 #[derive(Debug, Clone, Copy)]
 struct ConditionContext {
-    role: ConditionRole,
+    /// The condition is about a part of the object or a step, such as `DashboardSynchronized`. Others sum the object up:
+    /// `Ready`, `Synced`.
+    is_detail: bool,
     /// The list has a condition that sums up the details, be it true or not.
     has_summary: bool,
     /// The condition `Ready` of the list is True.
@@ -152,7 +141,7 @@ struct ConditionContext {
 
 /// Returns the sign that a condition is, given the words of its type; `None` if the condition says nothing.
 fn judge_condition(condition: Condition, words: &[String], context: ConditionContext) -> Option<Sign> {
-    let is_detail = context.role == ConditionRole::Detail;
+    let ConditionContext { is_detail, .. } = context;
     // `LastBackupSucceeded` is history.
     if has_word(words, &["last", "previous"]) {
         return None;
