@@ -21,6 +21,7 @@ static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         ),
         (r"v\d+\.\d+\.\d+", "VERSION"),
         (r"127\.0\.0\.1:\d+", "ADDRESS"),
+        (r"kubeconfig /\S+", "kubeconfig FILE"),
         (r" +", " "),
     ]
     .map(|(pattern, instead)| (Regex::new(pattern).expect("a pattern"), instead))

@@ -32,9 +32,10 @@ pub(super) fn conflicting_settings(conflict: impl fmt::Display, hint: &str) -> E
     Error::usage(format!("invalid configuration: {conflict}"), hint)
 }
 
-/// The error about certificates or credentials that cannot be used.
-pub(super) fn unusable_credentials(error: &kube::Error) -> Error {
-    let text = format!("client configuration: {}", format_os_error(error));
+/// The error about certificates or credentials that cannot be used. `context` is the context of the kubeconfig.
+pub(super) fn unusable_credentials(context: Option<&str>, error: &kube::Error) -> Error {
+    let place = context.map_or_else(String::new, |name| format!("context {name:?}: "));
+    let text = format!("{place}client configuration: {}", format_os_error(error));
     Error::usage(
         text,
         "check --client-certificate, --client-key, and the user and cluster entries of the kubeconfig",

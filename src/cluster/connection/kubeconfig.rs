@@ -52,29 +52,36 @@ pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
 }
 
 /// Selects the cluster and the user. It is an error if a flag or the context names an entry that does not exist:
-/// otherwise requests would be anonymous. The context's user may be missing if flags hold credentials.
+/// otherwise requests would be anonymous. The context's user may be missing if flags hold credentials. `files` are the
+/// paths of the kubeconfig, for messages.
 pub(super) fn select_cluster_and_user(
     kubeconfig: &Kubeconfig,
+    files: &str,
     options: &ConnectionOptions,
 ) -> Result<Chosen, Error> {
     let context_name = non_empty(options.context.as_ref()).or(kubeconfig.current_context.as_deref());
+    let named_by_context = match context_name {
+        Some(name) => format!("{files}, but context {name:?} names it"),
+        None => files.to_owned(),
+    };
     let contexts = kubeconfig
         .contexts
         .iter()
         .map(|entry| (&entry.name, &entry.context));
     let context = match context_name {
-        Some(name) => find_entry("context", name, contexts)?,
+        Some(name) => find_entry("context", name, files, contexts)?,
         None => Context::default(),
     };
-    let cluster_name = non_empty(options.cluster.as_ref()).unwrap_or(&context.cluster);
+    let cluster_in_flag = non_empty(options.cluster.as_ref());
+    let cluster_name = cluster_in_flag.unwrap_or(&context.cluster);
     let clusters = kubeconfig
         .clusters
         .iter()
         .map(|entry| (&entry.name, &entry.cluster));
-    let cluster = if cluster_name.is_empty() {
-        Cluster::default()
-    } else {
-        find_entry("cluster", cluster_name, clusters)?
+    let cluster = match cluster_in_flag {
+        None if cluster_name.is_empty() => Cluster::default(),
+        None => find_entry("cluster", cluster_name, &named_by_context, clusters)?,
+        Some(name) => find_entry("cluster", name, files, clusters)?,
     };
     let users = kubeconfig
         .auth_infos
@@ -85,8 +92,8 @@ pub(super) fn select_cluster_and_user(
     let flags_hold_credentials =
         options.token.is_some() || options.username.is_some() || options.client_certificate.is_some();
     let user = match (user_in_flag, &context.user) {
-        (Some(name), _) => find_entry("user", name, users)?,
-        (None, Some(name)) if !name.is_empty() => match find_entry("user", name, users) {
+        (Some(name), _) => find_entry("user", name, files, users)?,
+        (None, Some(name)) if !name.is_empty() => match find_entry("user", name, &named_by_context, users) {
             Err(_) if flags_hold_credentials => AuthInfo::default(),
             result => result?,
         },
@@ -105,6 +112,7 @@ pub(super) fn select_cluster_and_user(
 fn find_entry<'a, T: Clone + Default + 'a>(
     what: &'static str,
     name: &str,
+    place: &str,
     entries: impl Iterator<Item = (&'a String, &'a Option<T>)>,
 ) -> Result<T, Error> {
     let mut entry_names = Vec::new();
@@ -120,7 +128,7 @@ fn find_entry<'a, T: Clone + Default + 'a>(
         format!("use one of: {}", entry_names.join(", "))
     };
     Err(Error::usage(
-        format!("{what} {name:?} does not exist in the kubeconfig"),
+        format!("{what} {name:?} does not exist in kubeconfig {place}"),
         hint,
     ))
 }
@@ -187,10 +195,12 @@ fn parse(path: &Path, text: &str) -> Result<Kubeconfig, Error> {
     let directory = absolute.parent().unwrap_or(&absolute).to_owned();
     let mut kubeconfig = Kubeconfig::default();
     for document in kubernetes_yaml::documents(text) {
-        let document =
-            document.map_err(|errors| unparsable(path, errors.iter().next().map(|error| error.position)))?;
+        let document = document.map_err(|errors| {
+            let position = errors.iter().next().map(|error| error.position);
+            unparsable(path, position, "it is not valid YAML")
+        })?;
         let next = serde_json::from_value(document.to_value())
-            .map_err(|_| unparsable(path, Some(document.position())))?;
+            .map_err(|_| unparsable(path, Some(document.position()), "a value has a wrong type"))?;
         kubeconfig = kubeconfig
             .merge(next)
             .map_err(|error| invalid_kubeconfig(&error))?;
@@ -201,10 +211,13 @@ fn parse(path: &Path, text: &str) -> Result<Kubeconfig, Error> {
     Ok(kubeconfig)
 }
 
-fn unparsable(path: &Path, position: Option<Position>) -> Error {
+fn unparsable(path: &Path, position: Option<Position>, cause: &str) -> Error {
     let position = position.map_or_else(String::new, |position| format!(":{position}"));
     Error::usage(
-        format!("kubeconfig {}{position}: cannot be parsed", path.display()),
+        format!(
+            "kubeconfig {}{position}: cannot be parsed: {cause}",
+            path.display()
+        ),
         format!(
             "fix the YAML; `kubectl config view --kubeconfig {}` reads the same file",
             shell_word(&path.to_string_lossy())
@@ -355,7 +368,7 @@ mod tests {
             ..ConnectionOptions::default()
         };
         let server = |kubeconfig: &Kubeconfig, names: ConnectionOptions| {
-            select_cluster_and_user(kubeconfig, &names).map(|it| it.cluster.server)
+            select_cluster_and_user(kubeconfig, "FILE", &names).map(|it| it.cluster.server)
         };
         let nothing = server(&kubeconfig, names(None, None, None));
         assert_eq!(nothing.expect("no cluster"), None);
@@ -366,33 +379,33 @@ mod tests {
             token: Some("t".to_owned()),
             ..ConnectionOptions::default()
         };
-        let chosen = select_cluster_and_user(&kubeconfig, &flags).expect("the user of the flags");
+        let chosen = select_cluster_and_user(&kubeconfig, "FILE", &flags).expect("the user of the flags");
         assert_eq!((chosen.user.username, chosen.namespace), (None, None));
-        let chosen = select_cluster_and_user(&kubeconfig, &names(None, None, Some("me"))).expect("a user");
+        let chosen = select_cluster_and_user(&kubeconfig, "FILE", &names(None, None, Some("me"))).expect("a user");
         assert_eq!(chosen.user.username.as_deref(), Some("me"));
         for (names, expected) in [
             (
                 names(Some("c"), None, None),
-                "context \"c\" does not exist in the kubeconfig",
+                "context \"c\" does not exist in kubeconfig FILE",
             ),
             (
                 names(Some("b"), None, None),
-                "cluster \"gone\" does not exist in the kubeconfig",
+                "cluster \"gone\" does not exist in kubeconfig FILE, but context \"b\" names it",
             ),
             (
                 names(None, Some("two"), None),
-                "cluster \"two\" does not exist in the kubeconfig",
+                "cluster \"two\" does not exist in kubeconfig FILE",
             ),
             (
                 names(None, None, None),
-                "user \"gone\" does not exist in the kubeconfig",
+                "user \"gone\" does not exist in kubeconfig FILE, but context \"a\" names it",
             ),
             (
                 names(None, None, Some("you")),
-                "user \"you\" does not exist in the kubeconfig",
+                "user \"you\" does not exist in kubeconfig FILE",
             ),
         ] {
-            let error = select_cluster_and_user(&kubeconfig, &names)
+            let error = select_cluster_and_user(&kubeconfig, "FILE", &names)
                 .err()
                 .expect(expected);
             assert_eq!(error.to_string(), expected);

@@ -96,7 +96,8 @@ impl ConnectionOptions {
         let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?;
         let (mut config, proxy) = match kubeconfig {
             Some(kubeconfig) if !kubeconfig::is_empty(&kubeconfig) => {
-                let chosen = kubeconfig::select_cluster_and_user(&kubeconfig, self)?;
+                let files = join_paths(&self.searched_kubeconfig_paths(), " and ");
+                let chosen = kubeconfig::select_cluster_and_user(&kubeconfig, &files, self)?;
                 context.clone_from(&chosen.context);
                 self.build_config(&chosen)?
             }
@@ -123,7 +124,8 @@ impl ConnectionOptions {
         config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
         let namespace = config.default_namespace.clone();
         let endpoint = Endpoint::from_config(&config);
-        let clients = client::build_clients(config).map_err(|error| unusable_credentials(&error))?;
+        let clients = client::build_clients(config)
+            .map_err(|error| unusable_credentials(context.as_deref(), &error))?;
         let timeout = self
             .request_timeout
             .filter(|limit| !limit.is_zero())
@@ -280,7 +282,7 @@ fn read_root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Err
         ),
         (None, Some(path)) => (
             path,
-            regular_file::read(Path::new(path), SMALL).map_err(|error| error.to_string()),
+            regular_file::read(Path::new(path), SMALL).map_err(|error| format_os_error(&error)),
         ),
         (None, None) => return Ok(None),
     };

@@ -15,6 +15,7 @@ use super::exec_credential_plugin::{self, PluginCredentials};
 use super::kuberc::{self, PluginPolicy};
 use crate::cluster::apiserver::{Credential, Token, TokenSource};
 use crate::error::Error;
+use crate::model::text::format_os_error;
 use crate::regular_file::{self, SMALL};
 
 /// The time after which a token file is read again (client-go, `NewCachedFileTokenSource`).
@@ -88,7 +89,7 @@ fn log_in_by_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>,
 }
 
 fn read_token(file: impl AsRef<Path>) -> Result<Token, String> {
-    let text = regular_file::read_text(file.as_ref(), SMALL).map_err(|error| error.to_string())?;
+    let text = regular_file::read_text(file.as_ref(), SMALL).map_err(|error| format_os_error(&error))?;
     let until = SystemTime::now() + TOKEN_FILE_PERIOD;
     Some(text.trim())
         .filter(|token| !token.is_empty())
