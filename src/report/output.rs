@@ -8,7 +8,7 @@ use std::{fs, mem};
 use serde::Serialize;
 use serde_json::json;
 
-use super::layout::paint::Line;
+use super::layout::paint::{Line, wrap};
 use super::progress::without_progress;
 use super::style::Colors;
 use super::text_lines::Label;
@@ -65,26 +65,41 @@ pub(super) fn save_document(file: &Path, text: &str) {
     report_first_failed_write(&file.display().to_string(), fs::write(file, text));
 }
 
-/// Prints a message: its text after the label, its details indented, and each hint with a label of its own.
+/// Prints a message: its text after the label, its details indented, and each hint with a label of its own. At a
+/// terminal, lines are wrapped at blanks.
 pub(super) fn print_message(label: Label, message: &Message, colors: Colors) {
-    write_stderr(&message_text(label, message, colors));
+    let size = terminal_size::terminal_size_of(io::stderr());
+    let columns = size.map_or(usize::MAX, |(terminal_size::Width(columns), _)| columns.into());
+    write_stderr(&message_text(label, message, colors, columns));
 }
 
-fn message_text(label: Label, message: &Message, colors: Colors) -> String {
-    let mut text = add_label(label, &message.text, colors);
+fn message_text(label: Label, message: &Message, colors: Colors, columns: usize) -> String {
+    let mut text = add_label(label, &message.text, colors, columns);
     for detail in &message.details {
         text.push_str(&escape_as_one_line(&format!("  {}", detail.trim_end())));
         text.push('\n');
     }
     for hint in &message.hints {
-        text.push_str(&add_label(Label::Hint, hint, colors));
+        text.push_str(&add_label(Label::Hint, hint, colors, columns));
     }
     text
 }
 
-/// Returns the line with its label before it.
-fn add_label(label: Label, line: &str, colors: Colors) -> String {
-    format!("{}{}\n", label.text(colors), escape_as_one_line(line.trim_end()))
+/// Returns the line with its label before it, wrapped and indented below the label. Users copy lines without a label,
+/// so they are not wrapped.
+fn add_label(label: Label, line: &str, colors: Colors, columns: usize) -> String {
+    let indent = label.text(Colors::Off).len();
+    let line = line.trim_end();
+    let parts = match label {
+        Label::Plain => vec![line.to_owned()],
+        _ => wrap(line, columns.saturating_sub(indent)),
+    };
+    let parts: Vec<String> = parts.iter().map(|part| escape_as_one_line(part)).collect();
+    format!(
+        "{}{}\n",
+        label.text(colors),
+        parts.join(&format!("\n{:indent$}", ""))
+    )
 }
 
 /// Prints a document as JSON, part by part: the document of a large set would take too much memory.
@@ -218,12 +233,21 @@ mod tests {
             .with_details([quoted.to_owned(), "::warning::x".to_owned()])
             .with_hint(format!("look at {quoted}"));
         assert_eq!(
-            message_text(Label::Error, &message, Colors::Off),
+            message_text(Label::Error, &message, Colors::Off, usize::MAX),
             "error: secret/a: kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
              kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
              \\u{3a}:warning::x\n\
              hint: look at kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n"
         );
+    }
+
+    #[test]
+    fn lines_are_wrapped_at_blanks_outside_of_commands() {
+        let message = Message::new("one two three").with_hint("list with `kubectl get pods -A`, then go");
+        let text = message_text(Label::Error, &message, Colors::Off, 18);
+        let command = "hint: list with\n      `kubectl get pods -A`,\n      then go\n";
+        assert_eq!(text, format!("error: one two\n       three\n{command}"));
+        assert_eq!(message_text(Label::Plain, &"a b".into(), Colors::Off, 2), "a b\n");
     }
 
     #[test]

@@ -92,10 +92,17 @@ pub(in crate::report) fn fit(text: &str, width: usize) -> String {
     format!("{head}…")
 }
 
-/// Wraps a text to `width` at blanks.
+/// Wraps a text to `width` at blanks, but not within a command in backticks, which users copy.
 pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
+    let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
+        match words.last_mut() {
+            Some(last) if last.matches('`').count() % 2 == 1 => last.extend([" ", word]),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    let mut lines = vec![String::new()];
+    for word in words {
         let used = lines.last().map_or(0, |line| line.chars().count());
         if used > 0 && used + 1 + word.chars().count() > width {
             lines.push(String::new());
@@ -104,7 +111,7 @@ pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
             if !line.is_empty() {
                 line.push(' ');
             }
-            line.push_str(word);
+            line.push_str(&word);
         }
     }
     lines
