@@ -48,8 +48,7 @@ pub(super) fn build_comparisons(
     {
         let key = outcome.subject.key();
         if let Some(refusal) = refused.remove(&key) {
-            outcome.action = Action::Failed;
-            outcome.error = Some(refusal.to_string().into());
+            outcome = refused_outcome(outcome.subject, refusal);
         }
         if let Some(resource) = resources.get(&key) {
             let is_base_compared = compared.is_some();
@@ -77,7 +76,7 @@ pub(super) fn build_comparisons(
         if let Some(resource) = resources.get(key) {
             comparisons.push(Comparison {
                 difference: Difference::new(resource, key, None, None),
-                outcome: ObjectOutcome::from_error(Subject::new(key, resource, None), refusal.to_string()),
+                outcome: refused_outcome(Subject::new(key, resource, None), refusal),
                 ownership: None,
                 cause: Cause::Unknown,
             });
@@ -85,6 +84,20 @@ pub(super) fn build_comparisons(
     }
     comparisons.sort_by(|one, other| one.difference.file.cmp(&other.difference.file));
     comparisons
+}
+
+/// Returns the outcome of an object that may not be written. A refused prune is one of the prunes of the plan, which
+/// the user may consent to.
+fn refused_outcome(subject: Subject, refusal: &Refusal) -> ObjectOutcome {
+    let action = if refusal.is_of_prune() {
+        Action::Pruned
+    } else {
+        Action::Failed
+    };
+    ObjectOutcome {
+        action,
+        ..ObjectOutcome::from_error(subject, refusal.to_string())
+    }
 }
 
 /// Decides whether an object that exists before and after is changed, if the states are not those of the live object and

@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
-use crate::model::text::counted;
+use crate::model::text::{counted, shell_word};
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
 use crate::plan::{Refusal, permissions};
@@ -49,12 +49,17 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
     // Otherwise, a run that fails would leave the plan of an earlier run, and the user might apply it as the new one.
     let had_plan = saved_plan::discard_earlier_plan(file)?;
     let outcome = compare_and_print(arguments, shared).await;
-    if had_plan && !file.exists() {
+    let style = settings::read_style(shared);
+    if file.exists() {
+        let file = shell_word(&file.to_string_lossy());
+        let text = format!("plan saved; apply it with `kubectl applyset apply --plan {file}`");
+        report::print_note(&text, style);
+    } else if had_plan {
         let text = format!(
             "{}: the plan of an earlier run was removed, and no new one is saved",
             file.display()
         );
-        report::print_warning(&text, settings::read_style(shared));
+        report::print_warning(&text, style);
     }
     outcome
 }

@@ -84,7 +84,7 @@ pub(super) fn describe_tooling(tooling: &Tooling) -> String {
     }
 }
 
-pub(super) fn describe_other_set(parent: &OtherParent, id: &str) -> String {
+pub(in crate::plan) fn describe_other_set(parent: &OtherParent, id: &str) -> String {
     match parent {
         OtherParent::Found(parent) => format!("{parent}"),
         OtherParent::Gone => format!("a set without a parent ({id})"),
@@ -120,7 +120,10 @@ pub(super) fn describe_prune_of_all(objects: &[ObjectKey]) -> String {
     if objects.is_empty() {
         return String::new();
     }
-    format!("; all members would be pruned: {}", first_names_and_more(objects))
+    format!(
+        "; all members would be pruned: {}",
+        first_names_up_to(MOST_NAMED_MEMBERS, objects)
+    )
 }
 
 /// Describes what becomes of the members of a disbanded set, and of objects with a copy of its label (`copies`).

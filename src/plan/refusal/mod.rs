@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) use find::find_refusals;
 pub use find::{refuse_hooks, refuse_large_annotations};
-pub(super) use messages::describe_losses;
 use messages::{
-    describe_deleted_members, describe_disband, describe_number_outside_namespace, describe_other_set,
-    describe_prune_of_all, describe_tooling,
+    describe_deleted_members, describe_disband, describe_number_outside_namespace, describe_prune_of_all,
+    describe_tooling,
 };
+pub(super) use messages::{describe_losses, describe_other_set};
 pub use messages::{describe_released_copies, list_with_keep_annotations};
 
 use super::OtherParent;
@@ -286,6 +286,11 @@ impl Refusal {
                 | Self::PrunesParent { .. }
                 | Self::OwnsDependents { .. }
         )
+    }
+
+    /// Returns whether the refusal is about the prune of one object.
+    pub fn is_of_prune(&self) -> bool {
+        self.is_data_loss() || matches!(self, Self::HoldsDesired { .. } | Self::OwnsUndetachable { .. })
     }
 
     /// Returns whether the refusal is about pruning all members. `--allow-prune-all` or the consent of the user

@@ -281,7 +281,7 @@ impl Reporter {
             self.summary.add(outcome.action);
             let verbosity = match outcome.action {
                 // The refusal is printed below.
-                Action::Failed if refused.contains_key(&outcome.subject.key()) => continue,
+                Action::Failed | Action::Pruned if refused.contains_key(&outcome.subject.key()) => continue,
                 Action::Failed => Verbosity::Quiet,
                 Action::Skipped => Verbosity::Normal,
                 _ => Verbosity::Verbose,
@@ -293,9 +293,16 @@ impl Reporter {
         }
         let is_not_saved = matches!(end, RunEnd::Failed(error) if error.kind == ErrorKind::NotSaved);
         if self.style.verbosity > Verbosity::Quiet || is_not_saved {
-            for refusal in keep_shared_hints_on_last(Refusal::messages(&found.refusals)) {
-                let message = refusal.with_subject_prefix("apply would refuse this: ");
-                self.print_unless_repeated(Label::Warning, &message);
+            let (answerable, others): (Vec<Refusal>, Vec<Refusal>) = (found.refusals.iter().cloned())
+                .partition(|refusal| refusal.is_data_loss() || refusal.is_prune_all());
+            let prefixed = [
+                ("apply would refuse this: ", others),
+                ("apply needs consent: ", answerable),
+            ];
+            for (prefix, refusals) in prefixed {
+                for refusal in keep_shared_hints_on_last(Refusal::messages(&refusals)) {
+                    self.print_unless_repeated(Label::Warning, &refusal.with_subject_prefix(prefix));
+                }
             }
         }
     }

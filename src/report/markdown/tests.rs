@@ -138,7 +138,7 @@ fn what_is_dangerous_comes_first() {
     let mut failed = comparison(Action::Failed, "Service", "bad", [None, None]);
     failed.outcome.error = Some("port 0".into());
     let claim = key("PersistentVolumeClaim", "data");
-    let mut refused = comparison(Action::Failed, "PersistentVolumeClaim", "data", [None, None]);
+    let mut refused = comparison(Action::Pruned, "PersistentVolumeClaim", "data", [None, None]);
     refused.outcome.error = Some("refused".into());
     let mut service = comparison(Action::Configured, "Service", "owned", [None, None]);
     let owned_by = |manager: &str| json!({"metadata": {"managedFields": [{"manager": manager, "fieldsV1": {"f:spec": {}}}]}});

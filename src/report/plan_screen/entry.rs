@@ -45,9 +45,6 @@ pub(super) fn entry_lines(entry: &Entry, name_width: usize, columns: usize) -> V
     {
         lines.push(indented(Color::Danger, &text));
     }
-    if let Some(error) = entry.outcome.and_then(|outcome| outcome.error.as_ref()) {
-        lines.push(indented(Color::Red, &error.text));
-    }
     if entry.effect != Effect::Created {
         lines.extend(limit_lines(field_lines(entry, columns)));
     }

@@ -284,7 +284,7 @@ fn hidden_values_of_a_renamed_secret_are_shown_as_changed() {
 }
 
 #[test]
-fn a_refused_prune_is_a_prune_and_says_why_it_is_refused() {
+fn a_refused_prune_is_a_prune_and_the_errors_are_printed_below() {
     let data = |action, kind: &str| {
         let states = [Some(json!({})), None];
         comparison(action, kind, Some("shop"), "data", states)
@@ -293,12 +293,12 @@ fn a_refused_prune_is_a_prune_and_says_why_it_is_refused() {
     bad.outcome.error = Some("port 0".into());
     let found = Differences {
         objects: vec![
-            data(Action::Failed, "PersistentVolumeClaim"),
+            data(Action::Pruned, "PersistentVolumeClaim"),
             bad,
             data(Action::Pruned, "ConfigMap"),
         ],
         refusals: vec![Refusal::PrunesStorage {
-            object: data(Action::Failed, "PersistentVolumeClaim")
+            object: data(Action::Pruned, "PersistentVolumeClaim")
                 .outcome
                 .subject
                 .key(),
@@ -313,7 +313,6 @@ fn a_refused_prune_is_a_prune_and_says_why_it_is_refused() {
             "",
             "shop",
             "  x service/data",
-            "        port 0",
             "",
             "PRUNE: removed from the manifests, would be deleted",
             "  ! persistentvolumeclaim/data   shop   DATA IS LOST",

@@ -84,7 +84,7 @@ impl<'a> PlanView<'a> {
         let mut view = Self::default();
         for (outcome, object, refusal) in objects {
             let loss = losses.get(&outcome.subject.key()).copied();
-            match find_effect(outcome, refusal) {
+            match Effect::from_action(outcome.action) {
                 Some(effect) => view
                     .entries
                     .push(Entry::new(effect, outcome, (object, refusal, loss))),
@@ -188,18 +188,6 @@ impl<'a> Entry<'a> {
     /// Describes the change of field ownership, if nothing else of the object changes.
     pub(super) fn ownership_change_text(&self) -> Option<String> {
         self.ownership.map(|change| format!("ownership only: {change}"))
-    }
-}
-
-/// Returns the effect on an object; `None` if the object does not change. A refused prune has the action `Failed`, and
-/// its effect is a prune.
-fn find_effect(outcome: &ObjectOutcome, refusal: Option<&Refusal>) -> Option<Effect> {
-    match (outcome.action, refusal) {
-        (Action::Failed, Some(Refusal::HoldsDesired { .. } | Refusal::OwnsUndetachable { .. })) => {
-            Some(Effect::Pruned)
-        }
-        (Action::Failed, Some(refusal)) if refusal.is_data_loss() => Some(Effect::Pruned),
-        (action, _) => Effect::from_action(action),
     }
 }
 

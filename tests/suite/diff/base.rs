@@ -296,7 +296,7 @@ fn members_that_are_kept_or_refused_are_judged_as_always() {
     assert_eq!(run.results("skipped"), [format!("ConfigMap {home}/marked")]);
     assert_eq!(run.document()["refusals"][0]["object"]["name"], "disk");
     assert_eq!(
-        run.results("failed"),
+        run.results("pruned"),
         [format!("PersistentVolumeClaim {home}/disk")]
     );
     // The refused prune is not one of the manifests, but apply would refuse all the same.

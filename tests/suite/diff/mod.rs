@@ -363,9 +363,10 @@ fn what_apply_refuses_is_shown_and_counts() {
         .filter_map(|refusal| refusal["object"]["name"].as_str())
         .collect();
     assert_eq!(refused, ["theirs", "disk"]);
-    for name in refused {
+    // A prune that needs consent is a prune.
+    for (name, action) in refused.into_iter().zip(["failed", "pruned"]) {
         let result = result(&run, name);
-        assert_eq!(result["action"], "failed");
+        assert_eq!(result["action"], action);
         assert!(
             result["error"].as_str().is_some_and(|error| error.contains(name)),
             "{result:#}"
