@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::prune_rules::judge_by_metadata;
+use super::refusal::describe_other_set;
 use super::{Judgement, Observed, Policy, Pruning, Refusal, kind_defined_by_crd};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
@@ -101,6 +102,27 @@ pub(super) fn refuse_members_of_other_sets(
         });
     }
     refusals
+}
+
+/// Returns the clause about an object that was not a member of the set and becomes one. It says from which set the
+/// object is taken, and whether a later run prunes the object once the manifests no longer hold it.
+///
+/// `live` is the object as it was read, without the label of a member.
+pub fn describe_joining_object(
+    object: &DesiredObject,
+    live: &Live,
+    set: &Set,
+    observed: &Observed,
+    policy: &Policy,
+) -> String {
+    let reason = describe_taken_in_object(object, live, set, policy);
+    match &live.part_of {
+        Some(id) if *id != set.id.as_str() => {
+            let former = describe_other_set(&observed.other_parents.get(id), id);
+            format!("leaves {former}{}", reason.trim_start_matches("existed before"))
+        }
+        _ => reason,
+    }
 }
 
 /// Returns the reason that is reported for an object that was not in a set and becomes a member. It says whether a

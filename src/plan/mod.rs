@@ -66,7 +66,8 @@ pub use deletion_remains::Remains;
 pub use dependencies::{DependencyEdges, KnownDependencies};
 pub use dependents::{Dependent, Dependents, Detachment};
 pub use existing_objects::{
-    OtherParent, OtherParents, describe_taken_in_object, find_newcomers_to_read, scope_of_newcomers,
+    OtherParent, OtherParents, describe_joining_object, describe_taken_in_object, find_newcomers_to_read,
+    scope_of_newcomers,
 };
 pub use graph::{Barrier, EdgeKind, Graph, NodeId, NodeKind};
 pub use judge::Judge;

@@ -46,6 +46,12 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// Returns the objects that exist and are not members of this set, by their keys.
+    pub fn not_members(&self) -> impl Iterator<Item = (&ObjectKey, &Live)> {
+        let existing = self.existing.iter().chain(&self.others);
+        existing.map(|live| (&live.key, live))
+    }
+
     /// Frees what only planning needs: the members that the manifests hold, and their comparisons. Otherwise the
     /// members of a large set would stay in memory for the whole run.
     pub fn forget_desired(&mut self, desired: &Desired) {

@@ -1,6 +1,6 @@
 //! Questions to the user at the terminal.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use tokio::sync::oneshot;
 
@@ -8,7 +8,11 @@ use crate::error::{Error, ErrorKind};
 use crate::manifest::Source;
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
-use crate::plan::{Apply, Consent, LiveMembership, Observed, Plan, Policy, Proposal, ReasonToKeep, Refusal};
+use crate::model::live::Live;
+use crate::model::set::Set;
+use crate::plan::{
+    self, Apply, Consent, LiveMembership, Observed, Plan, Policy, Proposal, ReasonToKeep, Refusal,
+};
 use crate::report::{self, PlanOutline, Question, Style};
 
 /// How the user agreed to a plan.
@@ -88,12 +92,18 @@ pub async fn ask_user(question: Question) -> bool {
 }
 
 /// Returns the part of a plan that a prompt shows.
-pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Policy) -> PlanOutline {
-    let existing: HashSet<&ObjectKey> = observed.existing.iter().map(|live| &live.key).collect();
+pub fn outline(
+    set: &Set,
+    plan: &Plan,
+    desired: &Desired,
+    observed: &Observed,
+    policy: &Policy,
+) -> PlanOutline {
+    let not_members: HashMap<&ObjectKey, &Live> = observed.not_members().collect();
     let key_of = |apply: &Apply| desired.members[apply.index].key.clone();
     let (created, changed): (Vec<&Apply>, Vec<&Apply>) =
         plan.all_applies().partition(|apply| match apply.live_membership {
-            LiveMembership::NotAMember => !existing.contains(&desired.members[apply.index].key),
+            LiveMembership::NotAMember => !not_members.contains_key(&desired.members[apply.index].key),
             LiveMembership::Member { .. }
             | LiveMembership::OfAnotherSet { .. }
             | LiveMembership::Terminating => false,
@@ -105,7 +115,14 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
         LiveMembership::Member { deletes_data, .. } => deletes_data,
         _ => false,
     });
+    let joining = plan.all_applies().filter_map(|apply| {
+        let object = &desired.members[apply.index];
+        let live = not_members.get(&object.key)?;
+        let reason = plan::describe_joining_object(object, live, set, observed, policy);
+        Some((object.key.clone(), reason))
+    });
     PlanOutline {
+        joining: joining.collect(),
         created: created.into_iter().map(key_of).collect(),
         changed: changed.into_iter().map(key_of).collect(),
         recreatable: recreatable.map(|object| object.key.clone()).collect(),
@@ -133,9 +150,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::model::live::Live;
     use crate::plan::fixtures::{desired, live, policy, set};
-    use crate::plan::{self, Recreate, Risk};
+    use crate::plan::{Recreate, Risk};
 
     #[test]
     fn an_outline_has_what_is_recreated_with_its_data_and_what_changes_its_set() {
@@ -169,10 +185,13 @@ mod tests {
         };
         let plan = plan::plan(&set(), &desired, &observed, &policy);
         observed.forget_desired(&desired);
-        let outline = outline(&plan, &desired, &observed, &policy);
+        let outline = outline(&set(), &plan, &desired, &observed, &policy);
         assert_eq!(outline.recreatable.len(), 2);
         assert_eq!(outline.with_data, BTreeSet::from([database.key]));
         assert_eq!(outline.created, [desired.members[3].key.clone()]);
         assert!(outline.changed.contains(&other.key));
+        let reason = "leaves a set without a parent (applyset-other-v1) and becomes a member: \
+                      removing its manifest will delete it";
+        assert_eq!(outline.joining, [(other.key, reason.to_owned())]);
     }
 }

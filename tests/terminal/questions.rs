@@ -92,6 +92,24 @@ fn a_recreation_is_confirmed_as_one() {
 }
 
 #[test]
+fn the_set_that_an_object_leaves_is_named_before_the_object_is_taken() {
+    let home = namespace("home");
+    let [first, second] = ["first", "second"].map(|name| Set::secret(&home, name));
+    let one = config_map(&home, "one", "1");
+    first.apply(std::slice::from_ref(&one));
+    let flags = &["--take-ownership", "--confirm"][..];
+    let (code, terminal) = answered(&second, &[config_map(&home, "one", "2")], flags, "no\n");
+    assert_eq!(code, Some(3), "{}", terminal.screen());
+    let shown = terminal.screen().replace("\n    ", " ");
+    let text = format!(
+        "  ! configmap/one in namespace {home} leaves secret/first in namespace {home} and becomes a member: \
+         removing its manifest will delete it"
+    );
+    assert!(shown.contains(&text), "{text}: {shown}");
+    first.assert_holds(&[one]);
+}
+
+#[test]
 fn a_saved_plan_is_compared_again_after_the_question() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -4,9 +4,9 @@ use super::paint::{Color, Line, cut_middle, fit, wrap};
 use crate::model::identity::ObjectKey;
 
 /// The most characters to which names are padded.
-pub(in crate::report) const MAX_NAME_WIDTH: usize = 36;
+pub(in crate::report) const MAX_NAME_WIDTH: usize = 44;
 /// The most characters to which namespaces are padded.
-const MAX_NAMESPACE_WIDTH: usize = 16;
+const MAX_NAMESPACE_WIDTH: usize = 24;
 /// The indentation of the lines below a row.
 const INDENT: &str = "        ";
 

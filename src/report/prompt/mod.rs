@@ -59,6 +59,8 @@ pub struct PlanOutline {
     pub unchanged: usize,
     /// Objects with the set's label that are not in the manifests and that the plan keeps, each with the reason.
     pub kept: Vec<(ObjectKey, ReasonToKeep)>,
+    /// Objects that exist, are not members, and become members: each with what becomes of it, as a clause.
+    pub joining: Vec<(ObjectKey, String)>,
     /// Objects that join or leave the set; `None` if the command also applies or deletes objects.
     pub relabeled: Option<Vec<ObjectKey>>,
 }

@@ -9,6 +9,7 @@ use crate::plan::Refusal;
 use crate::report::layout::paint::{Color, Line, fit, wrap};
 use crate::report::layout::plan_rows::{self, PlanRow};
 use crate::report::plan_view::{Effect, EffectCounts, consequence_row, pruned_container_row};
+use crate::report::reporter::repeated_messages::TakenIn;
 use crate::report::text_lines::{self, header};
 
 /// The answer that confirms.
@@ -68,6 +69,7 @@ pub(super) fn lines(question: &Question) -> Vec<Line> {
         let kinds = counted(kinds.len(), "kind");
         rows.push(PlanRow::from_text(' ', format!("… and more objects of {kinds}")));
     }
+    rows.extend(joining_rows(question));
     rows.extend(kept_rows(question));
     lines.extend(plan_rows::lines(&rows, columns));
     if let Some(outline) = &question.outline {
@@ -100,6 +102,16 @@ fn other_rows(question: &Question, dangers: &[PlanRow], columns: usize) -> Vec<P
 
 fn objects_of_rows(rows: &[PlanRow]) -> BTreeSet<&ObjectKey> {
     rows.iter().filter_map(|row| row.object.as_ref()).collect()
+}
+
+/// Returns the rows about the objects that become members although they existed before, one for each reason.
+fn joining_rows(question: &Question) -> Vec<PlanRow> {
+    let mut joining = TakenIn::default();
+    for (key, reason) in question.outline.iter().flat_map(|outline| &outline.joining) {
+        joining.add(key.clone(), reason);
+    }
+    let lines = joining.lines().into_iter();
+    lines.map(|line| PlanRow::from_text('!', line)).collect()
 }
 
 /// Returns the rows about the first kept objects, and one with the number of the others. Objects whose reason is not
@@ -194,7 +206,9 @@ fn plan_line(question: &Question) -> Option<Line> {
         }
         (Some(_), _) => {}
     }
-    if ends_set && !counts.effects.is_empty() {
+    if deletes_set && !ends_set {
+        line.push(Color::Plain, ", and the set stays with what is kept");
+    } else if ends_set && !counts.effects.is_empty() {
         line.push(Color::Plain, ", and the set");
     }
     Some(line.with(Color::Plain, counts.beside_effects_in_parentheses()))

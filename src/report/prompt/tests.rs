@@ -161,7 +161,8 @@ fn kept_objects_are_named_and_keep_the_set() {
     };
     let lines = shown(&question(vec![deletes()], Some(outline)));
     // The object with a copied label is kept, and no member.
-    assert_eq!(lines[0], "Plan: -1 DELETE of 2 members  (2 kept)");
+    let plan = "Plan: -1 DELETE of 2 members, and the set stays with what is kept  (2 kept)";
+    assert_eq!(lines[0], plan);
     assert_eq!(lines[2], "  - configmap/a   shop");
     assert_eq!(
         lines[3..5],
@@ -176,7 +177,7 @@ fn kept_objects_are_named_and_keep_the_set() {
         ..PlanOutline::default()
     };
     let lines = shown(&question(vec![deletes()], Some(outline)));
-    assert_eq!(lines[0], "Plan: no changes  (12 kept)");
+    assert_eq!(lines[0], "Plan: no changes, and the set stays with what is kept  (12 kept)");
     assert!(lines[11].starts_with("  = configmap/9 in"), "{lines:?}");
     assert_eq!(lines[12], "  = and 2 more");
 }
@@ -366,6 +367,31 @@ fn changes_that_may_be_recreations_are_named() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+}
+
+#[test]
+fn what_joins_the_set_is_named_with_the_set_that_it_leaves() {
+    let shop = Some("shop");
+    let leaves = "leaves secret/blog in namespace shop and becomes a member";
+    let [a, b, c] = ["a", "b", "c"].map(|name| key("ConfigMap", shop, name));
+    let outline = PlanOutline {
+        changed: vec![a.clone(), b.clone(), c.clone()],
+        joining: vec![
+            (b, leaves.to_owned()),
+            (a, leaves.to_owned()),
+            (c, "existed before".to_owned()),
+        ],
+        ..PlanOutline::default()
+    };
+    assert_eq!(
+        shown(&question(Vec::new(), Some(outline)))[2..6],
+        [
+            "  ~ configmap/a, b, c   shop",
+            "  ! configmap/c in namespace shop existed before",
+            "  ! each of these 2 objects leaves secret/blog in namespace shop and becomes a",
+            "    member: configmap/b in namespace shop, configmap/a in namespace shop",
+        ]
+    );
 }
 
 #[test]

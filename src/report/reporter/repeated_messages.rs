@@ -103,9 +103,13 @@ impl TakenIn {
     /// Adds the object of an outcome if it has joined the set.
     pub(super) fn add_if_joined_set(&mut self, outcome: &ObjectOutcome) {
         if outcome.has_joined_set() {
-            let objects = self.0.entry(outcome.reason.clone()).or_default();
-            objects.push(outcome.subject.key());
+            self.add(outcome.subject.key(), &outcome.reason);
         }
+    }
+
+    /// Adds an object that joins the set, with the reason as a clause whose subject is the object.
+    pub(in crate::report) fn add(&mut self, key: ObjectKey, reason: &str) {
+        self.0.entry(reason.to_owned()).or_default().push(key);
     }
 
     /// Returns a line for each reason.

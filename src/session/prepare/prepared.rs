@@ -11,7 +11,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::SavedManifest;
-use crate::plan::{Observed, Plan, Policy, Proposal, ProposedApplies, ProposedApply, Refusal};
+use crate::plan::{Plan, Policy, Proposal, ProposedApplies, ProposedApply, Refusal};
 use crate::read::{Administrator, Cluster, ClusterState, NamedSet};
 use crate::report::PlanOutline;
 use crate::session::plan_and_write::SetToWrite;
@@ -97,7 +97,13 @@ impl Prepared {
 
     /// Returns the part of the plan that a prompt shows.
     pub fn outline(&self) -> PlanOutline {
-        prompt::outline(&self.plan, &self.desired, &self.state.observed, &self.policy)
+        prompt::outline(
+            &self.named.set,
+            &self.plan,
+            &self.desired,
+            &self.state.observed,
+            &self.policy,
+        )
     }
 
     /// Opens connections for the writes of the plan, if it may be carried out. They are open by the time that the server
@@ -145,12 +151,7 @@ fn list_applies_if_anything_changes(desired: &Desired, state: &ClusterState, pla
     if is_unchanged {
         return ProposedApplies::NeedNoConsent;
     }
-    let Observed { existing, others, .. } = &state.observed;
-    let not_members: HashMap<&ObjectKey, &Live> = existing
-        .iter()
-        .chain(others)
-        .map(|live| (&live.key, live))
-        .collect();
+    let not_members: HashMap<&ObjectKey, &Live> = state.observed.not_members().collect();
     let applies = plan.all_applies().map(|apply| {
         let key = &desired.members[apply.index].key;
         let live = not_members.get(key);
