@@ -214,6 +214,14 @@ impl FoundSet {
             .unwrap_or(RecordStatus::Consistent)
     }
 
+    /// Describes the kinds and namespaces that are recorded although no member is there, which makes a set unfinished;
+    /// `None` without any.
+    pub fn describe_unused_record(&self, discovery: &Discovery) -> Option<String> {
+        let mut findings = check_record(self, discovery, &default_appliers()).into_iter();
+        let finding = findings.find(|finding| finding.rule == Rule::RecordTooWide)?;
+        Some(format!("{} (the next apply removes it)", finding.message))
+    }
+
     /// Returns messages about inconsistencies of the record. Invalid records and collections that could not be listed
     /// are not among them: the caller reports these separately.
     pub fn describe_record_inconsistencies(&self, discovery: &Discovery) -> Vec<String> {
@@ -245,7 +253,9 @@ fn default_appliers() -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{beside_a_run, examined, findings_and_repairs, found_rules, with_members};
+    use super::super::fixtures::{
+        beside_a_run, discovery, examined, findings_and_repairs, found_rules, with_members,
+    };
     use super::super::{ExaminedSet, Extent};
     use super::*;
     use crate::plan::fixtures::{live, resource};
@@ -333,6 +343,10 @@ mod tests {
             &[config_map("shop")],
         );
         assert_eq!(found_rules(&set, Extent::Whole), ["record-too-wide+"]);
+        assert_eq!(
+            set.found.describe_unused_record(&discovery()).as_deref(),
+            Some("recorded, but without members: Secret, namespace away (the next apply removes it)")
+        );
         // Another part of the cluster could not be read.
         assert_eq!(found_rules(&set, Extent::Part), ["record-too-wide"]);
         let [wide] = &findings_and_repairs(&set, Extent::Part).findings[..] else {

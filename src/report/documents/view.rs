@@ -16,6 +16,7 @@ use crate::model::live::Live;
 use crate::read::MemberState;
 use crate::read::found_set::{FoundSet, Visibility};
 use crate::report::layout::align_columns::align_columns;
+use crate::report::layout::paint::cut_middle;
 use crate::report::reporter::Reporter;
 use crate::report::style::{Format, Style, Verbosity};
 
@@ -28,6 +29,9 @@ const FIELD_WIDTH: usize = 12;
 pub struct ViewDocument {
     #[serde(flatten)]
     summary: SetSummary,
+    /// Why the set is unfinished, for people.
+    #[serde(skip)]
+    unused_record: Option<String>,
     /// Null if no collection could be listed.
     members: Option<Vec<MemberDocument>>,
     /// The members that the command has waited for in vain; `None` if it has not waited.
@@ -73,6 +77,7 @@ impl ViewDocument {
         });
         Self {
             summary,
+            unused_record: set.describe_unused_record(discovery),
             members,
             waiting: None,
             warnings,
@@ -198,11 +203,13 @@ fn members_table(members: &[MemberDocument], style: Style) -> Vec<String> {
     header.extend((style.format == Format::Wide).then_some("UID"));
     header.push("REASON");
     let now = Timestamp::now();
+    // The reason may be longer than the line, but names must not take all of it.
+    let name_width = style.table_width() / 2;
     let mut rows = vec![header.into_iter().map(str::to_owned).collect()];
     for member in members {
         let mut row = vec![
             member.namespace.clone().unwrap_or_default(),
-            member.object_name(),
+            cut_middle(&member.object_name(), name_width),
             member.status.to_string(),
             format_age(member.created.as_deref(), now),
         ];
@@ -229,7 +236,7 @@ fn field_lines(document: &ViewDocument) -> Vec<String> {
         set.extend([" in namespace ", namespace]);
     }
     let mut status = vec![summary.record_status_word()];
-    status.extend(summary.faults.iter().cloned());
+    status.extend(summary.faults.iter().chain(&document.unused_record).cloned());
     let mut fields = vec![
         ("Set", set),
         ("Id", summary.set.id.clone().unwrap_or_default()),
