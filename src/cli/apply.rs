@@ -64,7 +64,7 @@ pub struct Apply {
     /// Show the plan and ask before any change
     #[arg(long, help_heading = RUNNING, conflicts_with = "yes")]
     pub confirm: bool,
-    /// Confirm --take-over-set without a question
+    /// Confirm --take-over-set, but no loss of data
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
     /// Text for the history, if anything changes

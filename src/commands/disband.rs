@@ -111,7 +111,9 @@ impl MembershipCommand for DisbandCommand<'_> {
     fn report_done(&self, run: &mut CommandRun, planned: &PlannedDisband) {
         if self.membership.writing.dry_run == DryRun::None {
             let parent = &planned.read.named.set.parent;
-            let text = format!("{parent} is no longer a parent; delete it if nothing else uses it");
+            let text = format!(
+                "{parent} is no longer a parent; delete it if nothing else uses it, or make it one again with --take-over-set"
+            );
             run.reporter.print_parent_note(&text);
         }
     }

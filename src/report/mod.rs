@@ -167,7 +167,7 @@ pub fn print_interrupt_received() {
     } else {
         (
             Label::Note,
-            "stopping after the requests in flight and recreations under way; a second Ctrl-C or signal stops at once",
+            "stopping once what is under way is done; a second Ctrl-C or signal stops at once",
         )
     };
     print_message(label, &text.into(), Colors::Off);

@@ -26,7 +26,7 @@ pub(super) fn canceled_with(signal: &'static str) -> (Job, Proxy) {
     let proxy = Proxy::before_request(is_write_of_one, move || {
         succeed(Command::new("kill").args([signal, read(&shell).trim()]));
         eventually("the program stops", || {
-            let stops = read(&log).contains("stopping after the requests in flight");
+            let stops = read(&log).contains("stopping once what is under way is done");
             stops.then_some(())
         });
     });

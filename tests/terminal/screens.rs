@@ -194,7 +194,7 @@ fn an_interrupt_folds_what_was_not_sent_at_a_terminal_alone() {
     let pid = child.id().to_string();
     let status = Command::new("kill").args(["-INT", &pid]).status();
     assert!(status.expect("kill runs").success());
-    rows(&terminal, "stopping after the requests in flight");
+    rows(&terminal, "stopping once what is under way is done");
     release.send(()).expect("the gate waits");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
 
@@ -340,4 +340,45 @@ fn a_list_of_sets_fits_the_terminal() {
     );
     let wide = Program::new().args(["list", "-n", &home]).run().expect(0);
     assert!(wide.stdout.contains("TOOLING"), "{}", wide.stdout);
+}
+
+#[test]
+fn a_long_name_leaves_room_in_the_view_of_its_set() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let long = format!("{}-end", "long".repeat(20));
+    set.apply(&[config_map(&home, &long, "1")]);
+    let terminal = Terminal::new(80);
+    run_at(&terminal, set.invocation(Program::new(), "view", &[]));
+    let shown = rows(&terminal, "-end   Current");
+    let row = shown.last().expect("a row");
+    assert!(
+        row.contains("   configmap/lo…") && row.chars().count() <= 80,
+        "{row}"
+    );
+}
+
+/// What is typed next is on the screen, and so is what became of the plan.
+#[test]
+fn a_saved_plan_says_how_to_apply_it_and_that_it_was_applied() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let files = Files::new().with("a.yaml", &objects_file(&[config_map(&home, "one", "1")]));
+    let terminal = Terminal::with_rows(80, 40);
+    let diff = set.invocation(Program::new(), "diff", &["-f", "a.yaml", "--out", "plan.json"]);
+    assert_eq!(run_at(&terminal, diff.in_directory(files.directory())), Some(1));
+    rows(
+        &terminal,
+        "note: plan saved; apply it with `kubectl applyset apply --plan plan.json`",
+    );
+    let apply = || {
+        let apply = Program::new().args(["apply", "--plan", "plan.json"]);
+        run_at(&terminal, apply.in_directory(files.directory()))
+    };
+    assert_eq!(apply(), Some(0));
+    assert_eq!(apply(), Some(3));
+    rows(
+        &terminal,
+        &format!("hint: or see `kubectl applyset history secret/web -n {home}`:"),
+    );
 }

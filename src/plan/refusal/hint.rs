@@ -46,7 +46,7 @@ impl Refusal {
             }
             Self::InNoSet { .. } => Self::UNOWNED_HINT.to_owned(),
             Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. } => {
-                "keep an object with `kubectl annotate KIND NAME -n NAMESPACE helm.sh/resource-policy=keep`, or allow all these losses with --allow-data-loss".to_owned()
+                "keep an object with `kubectl annotate KIND NAME -n NAMESPACE helm.sh/resource-policy=keep`, or allow all these losses with --allow-data-loss (--yes does not)".to_owned()
             }
             Self::HoldsDesired { .. } => {
                 "restore it to the manifests, or remove these objects from them".to_owned()

@@ -273,7 +273,17 @@ pub async fn plan_again_and_compare(
     };
     let drift = saved::find_drift(plan_file, &fresh);
     if !drift.is_empty() {
-        return Err(saved::stale_plan_error(drift));
+        let error = saved::stale_plan_error(drift);
+        let (plan, set) = (&prepared.plan, &prepared.named.set.parent);
+        let is_left = plan.count_applies() + plan.count_prunes() > 0 || !plan.refusals.is_empty();
+        return Err(if is_left {
+            error
+        } else {
+            let set = set.shell_arguments();
+            error.with_hint(format!(
+                "or see `kubectl applyset history {set}`: nothing is left to do, so this plan was probably applied already"
+            ))
+        });
     }
     let written = plan_file
         .objects
