@@ -49,9 +49,6 @@ pub struct Adopt {
     /// Inventory of helm, kapp, kpt, flux or argocd
     #[arg(long, value_name = "TOOL/NAME", help_heading = OBJECTS)]
     pub from: Option<String>,
-    /// Include objects without Helm annotations (unsafe)
-    #[arg(long, help_heading = OBJECTS, requires = "from", conflicts_with_all = ["selector", "filename"])]
-    pub from_unmarked: bool,
     /// Take objects that belong to another set
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_ownership: bool,

@@ -75,13 +75,6 @@ pub enum Mark {
     Other(String),
 }
 
-/// Treatment of listed objects that do not name an inventory ([`Mark::Missing`]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnmarkedObjects {
-    Skip,
-    Adopt,
-}
-
 /// An inventory as it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundInventory {
@@ -187,18 +180,10 @@ impl Tool {
     }
 
     /// Compares the marks in the `metadata` of the live object `key` with the inventory that lists it.
-    ///
-    /// `unmarked` counts only for Helm: its old versions did not mark objects.
-    pub fn compare_mark(
-        self,
-        found: &FoundInventory,
-        key: &ObjectKey,
-        metadata: &Value,
-        unmarked: UnmarkedObjects,
-    ) -> Mark {
+    pub fn compare_mark(self, found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
         match self {
             Self::ArgoCd => argocd::compare_mark(found, key, metadata),
-            Self::Helm => helm::compare_mark(found, metadata, unmarked),
+            Self::Helm => helm::compare_mark(found, metadata),
             Self::Kapp => kapp::compare_mark(found, key, metadata),
             Self::Kpt => kpt::compare_mark(found, metadata),
             Self::Flux => flux::compare_mark(found, metadata),

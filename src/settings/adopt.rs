@@ -7,7 +7,7 @@ use super::sources::read_manifest_flags;
 use super::{SetReference, read_consent};
 use crate::cli::{Adopt, GlobalFlags};
 use crate::error::Error;
-use crate::import::{Tool, UnmarkedObjects};
+use crate::import::Tool;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
 use crate::model::list_targets::Reach;
@@ -42,7 +42,7 @@ pub enum ObjectsToAdopt {
         reach: Reach,
     },
     /// The objects in the inventory of another tool.
-    Inventory(InventoryReference, UnmarkedObjects),
+    Inventory(InventoryReference),
 }
 
 /// The inventory of another tool, as `--from` names it: `TOOL/[NAMESPACE/]NAME`.
@@ -79,11 +79,7 @@ impl AdoptOptions {
                     Reach::Namespace
                 },
             },
-            (None, Some(from)) => {
-                let reference = InventoryReference::parse(from)?;
-                let unmarked = read_from_unmarked_flag(&reference, adopt.from_unmarked)?;
-                ObjectsToAdopt::Inventory(reference, unmarked)
-            }
+            (None, Some(from)) => ObjectsToAdopt::Inventory(InventoryReference::parse(from)?),
             (None, None) => {
                 let (sources, recursion) = read_manifest_flags(&adopt.manifests);
                 ObjectsToAdopt::Manifests(sources, recursion)
@@ -146,24 +142,6 @@ impl fmt::Display for InventoryReference {
     }
 }
 
-/// Reads `--from-unmarked`. Only Helm may have objects without its annotations in a release: the other tools find their
-/// objects by annotations or labels.
-fn read_from_unmarked_flag(
-    reference: &InventoryReference,
-    from_unmarked: bool,
-) -> Result<UnmarkedObjects, Error> {
-    match (from_unmarked, reference.tool) {
-        (false, _) => Ok(UnmarkedObjects::Skip),
-        (true, Tool::Helm) => Ok(UnmarkedObjects::Adopt),
-        (true, tool) => Err(Error::usage(
-            format!(
-                "--from-unmarked: only for helm/RELEASE: every object of {tool} has an annotation or label of it"
-            ),
-            "omit the flag, and pass the manifests of other objects to -f",
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,16 +164,6 @@ mod tests {
             };
             assert_eq!(reference, expected);
             assert_eq!(reference.to_string(), text);
-            let is_helm = tool == Tool::Helm;
-            assert_eq!(
-                read_from_unmarked_flag(&reference, true).is_ok(),
-                is_helm,
-                "{text}"
-            );
-            assert_eq!(
-                read_from_unmarked_flag(&reference, false).expect("no flag"),
-                UnmarkedObjects::Skip
-            );
         }
         for text in ["", "helm", "helm/", "/web", "tar/web", "helm/a/b/c", "helm/A/web"] {
             assert!(InventoryReference::parse(text).is_err(), "{text:?}");

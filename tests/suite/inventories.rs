@@ -194,7 +194,6 @@ fn a_release_of_helm() {
     let third = Set::secret(&home, "third");
     let run = third.invoke("adopt", &["--from", "helm/mine"]).expect(3);
     assert_eq!(run.results("skipped"), identities([&gone_elsewhere]));
-    assert!(!run.stderr.contains("--from-unmarked"), "{}", run.stderr);
     assert_eq!(third.live_parent(), None);
 }
 
@@ -306,34 +305,26 @@ fn a_release_of_helm_that_is_larger_than_any_release() {
 }
 
 #[test]
-fn a_release_of_helm_from_before_it_marked_objects() {
-    let [home, away] = [namespace("home"), namespace("away")];
+fn objects_without_the_marks_of_helm_are_adopted_by_manifests_alone() {
+    let home = namespace("home");
     let set = Set::secret(&home, "web");
-    let objects = [config_map(&home, "one", "1"), config_map(&away, "two", "1")];
-    let theirs = by_helm(config_map(&home, "theirs", "1"), &home, "other");
-    created(&objects);
-    cluster().create(&theirs);
-    let mut named = objects.to_vec();
-    named.push(theirs.clone());
-    cluster().create(&release(&home, "web", 1, "deployed", &named));
-
+    let object = config_map(&home, "one", "1");
+    created(std::slice::from_ref(&object));
+    cluster().create(&release(
+        &home,
+        "web",
+        1,
+        "deployed",
+        std::slice::from_ref(&object),
+    ));
     let run = set.invoke("adopt", &["--from", "helm/web"]).expect(3);
-    assert_eq!(run.results("skipped"), identities(&named));
-    assert!(run.stderr.contains("--from-unmarked"), "{}", run.stderr);
+    assert_eq!(run.results("skipped"), identities([&object]));
+    assert!(
+        run.stderr.contains("adopt the objects with -f MANIFESTS"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(set.live_parent(), None);
-
-    let unmarked = ["--from", "helm/web", "--from-unmarked"];
-    let run = set.invoke("adopt", &unmarked).expect(3);
-    assert!(run.stderr.contains("configmap/two"), "{}", run.stderr);
-    assert_eq!(set.live_parent(), None);
-    let run = set
-        .invoke("adopt", &[&unmarked[..], &["--yes"]].concat())
-        .expect(0);
-    assert_eq!(run.results("adopted"), identities(&objects));
-    assert_eq!(run.results("skipped"), identities([&theirs]));
-    set.assert_holds(&objects);
-    set.invoke("adopt", &["--from", "kapp/web", "--from-unmarked"])
-        .expect(2);
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub(super) async fn find_objects(
             let selection = ObjectSelection::Selected(options.membership.appliers.clone());
             find_labeled(cluster, resources, namespace, selector, selection, concurrency).await
         }
-        ObjectsToAdopt::Inventory(reference, unmarked) => {
+        ObjectsToAdopt::Inventory(reference) => {
             let new_owner = (!options.keep_field_ownership).then(|| {
                 let manager = options.membership.writing.field_manager.clone();
                 (
@@ -83,7 +83,7 @@ pub(super) async fn find_objects(
                     LastAppliedTreatment::for_tooling(&read.named.set.tooling),
                 )
             });
-            inventory::find_tracked(cluster, reference, *unmarked, new_owner, concurrency).await
+            inventory::find_tracked(cluster, reference, new_owner, concurrency).await
         }
     }
 }

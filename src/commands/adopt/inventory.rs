@@ -16,7 +16,7 @@ use crate::cluster::discovery::MissingKind;
 use crate::compare::ownership::LastAppliedTreatment;
 use crate::error::Error;
 use crate::execute;
-use crate::import::{self, Inventory, InventoryError, Tool, UnmarkedObjects};
+use crate::import::{self, Inventory, InventoryError, Tool};
 use crate::model::applyset::parent::RecordedKinds;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
@@ -35,7 +35,6 @@ use crate::settings::{AdoptOptions, InventoryReference, ObjectsToAdopt};
 pub(super) async fn find_tracked(
     cluster: &mut Cluster,
     reference: &InventoryReference,
-    unmarked: UnmarkedObjects,
     new_owner: Option<(String, LastAppliedTreatment)>,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
@@ -47,7 +46,6 @@ pub(super) async fn find_tracked(
     let selection = ObjectSelection::Tracked(Box::new(InventorySelection {
         tool,
         inventory: source.clone(),
-        unmarked,
         new_owner,
     }));
     let mut found = match inventory {
@@ -124,7 +122,7 @@ pub(super) fn add_inventory_refusal(
     set: &Set,
     plan: &mut MembershipPlan,
 ) {
-    let (ObjectsToAdopt::Inventory(reference, _), ObjectSelection::Tracked(tracked)) =
+    let (ObjectsToAdopt::Inventory(reference), ObjectSelection::Tracked(tracked)) =
         (&options.choice, selection)
     else {
         return;

@@ -149,7 +149,7 @@ impl MembershipCommand for AdoptCommand<'_> {
             return;
         }
         run.report_new_warnings(planned.build_advice_about_tool_of_inventory().as_slice());
-        if let ObjectsToAdopt::Inventory(reference, _) = &self.options.choice
+        if let ObjectsToAdopt::Inventory(reference) = &self.options.choice
             && let Some(hint) = reference.tool.hint_before_first_apply()
         {
             run.reporter.take_event(Event::Hint(hint.to_owned()));
@@ -249,7 +249,7 @@ fn nothing_found_error(choice: &ObjectsToAdopt) -> Error {
                 Reach::Cluster => "list other kinds with --kinds",
             },
         ),
-        ObjectsToAdopt::Inventory(reference, _) => {
+        ObjectsToAdopt::Inventory(reference) => {
             return Refusal::error(&[Refusal::EmptyInventory {
                 inventory: reference.to_string(),
             }]);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration};
-use crate::import::{self, Tool, UnmarkedObjects};
+use crate::import::{self, Tool};
 use crate::model::live::Live;
 use crate::plan::{Candidate, FieldOwnership, FoundBy};
 
@@ -26,8 +26,6 @@ pub(super) enum ObjectSelection {
 pub(super) struct InventorySelection {
     pub(super) tool: Tool,
     pub(super) inventory: import::FoundInventory,
-    /// Whether objects without Helm's annotations are adopted.
-    pub(super) unmarked: UnmarkedObjects,
     /// The field manager that gets the ownership of the tool's fields, and what becomes of the tool's last-applied
     /// annotation; `None` if the tool keeps both.
     pub(super) new_owner: Option<(String, LastAppliedTreatment)>,
@@ -40,12 +38,9 @@ impl ObjectSelection {
         let found_by = match self {
             Self::Named => FoundBy::Named,
             Self::Selected(appliers) => FoundBy::Selected(ownership::creator(metadata, appliers)),
-            Self::Tracked(tracked) => FoundBy::Tracked(tracked.tool.compare_mark(
-                &tracked.inventory,
-                &live.key,
-                metadata,
-                tracked.unmarked,
-            )),
+            Self::Tracked(tracked) => {
+                FoundBy::Tracked(tracked.tool.compare_mark(&tracked.inventory, &live.key, metadata))
+            }
         };
         let fields = match self {
             Self::Tracked(tracked) => tracked.field_ownership_after_adoption(metadata, &live),

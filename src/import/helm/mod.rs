@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use self::payload::Payload;
-use super::{FoundInventory, InventoryError, InventoryPlace, Mark, UnmarkedObjects};
+use super::{FoundInventory, InventoryError, InventoryPlace, Mark};
 use crate::manifest;
 use crate::model::identity::{GroupKind, ObjectKey};
 
@@ -121,11 +121,10 @@ fn decode_and_check_payload(
 }
 
 /// Compares the annotations of an object with this release. As in Helm, both annotations have to name it.
-pub(super) fn compare_mark(found: &FoundInventory, metadata: &Value, unmarked: UnmarkedObjects) -> Mark {
+pub(super) fn compare_mark(found: &FoundInventory, metadata: &Value) -> Mark {
     let annotation = |key: &str| metadata["annotations"][key].as_str();
     match (annotation(RELEASE_NAME), annotation(RELEASE_NAMESPACE)) {
         (Some(name), Some(namespace)) if name == found.name && namespace == found.namespace => Mark::Own,
-        (None, None) if unmarked == UnmarkedObjects::Adopt => Mark::Own,
         (None, None) => Mark::Missing(format!("it has no annotation {RELEASE_NAME}")),
         (Some(name), Some(namespace)) => {
             Mark::Other(format!("it is part of Helm's release {namespace}/{name}"))
@@ -278,30 +277,22 @@ mod tests {
     fn objects_point_back_at_their_release() {
         let found = found(Value::Null);
         let table = [
-            (Some("web"), Some("shop"), "own", "own"),
-            (Some("other"), Some("shop"), "other", "other"),
-            (Some("web"), Some("other"), "other", "other"),
-            (Some("web"), None, "other", "other"),
-            (None, Some("shop"), "other", "other"),
-            (None, None, "missing", "own"),
+            (Some("web"), Some("shop"), "own"),
+            (Some("other"), Some("shop"), "other"),
+            (Some("web"), Some("other"), "other"),
+            (Some("web"), None, "other"),
+            (None, Some("shop"), "other"),
+            (None, None, "missing"),
         ];
-        for (name, namespace, if_skipped, if_adopted) in table {
+        for (name, namespace, expected) in table {
             let metadata = json!({"annotations": {RELEASE_NAME: name, RELEASE_NAMESPACE: namespace}});
-            for (unmarked, expected) in [
-                (UnmarkedObjects::Skip, if_skipped),
-                (UnmarkedObjects::Adopt, if_adopted),
-            ] {
-                let mark = match compare_mark(&found, &metadata, unmarked) {
-                    Mark::Own => "own",
-                    Mark::Missing(_) => "missing",
-                    Mark::Other(_) => "other",
-                };
-                assert_eq!(mark, expected, "{name:?} {namespace:?} {unmarked:?}");
-            }
+            let mark = match compare_mark(&found, &metadata) {
+                Mark::Own => "own",
+                Mark::Missing(_) => "missing",
+                Mark::Other(_) => "other",
+            };
+            assert_eq!(mark, expected, "{name:?} {namespace:?}");
         }
-        assert!(matches!(
-            compare_mark(&found, &json!({}), UnmarkedObjects::Skip),
-            Mark::Missing(_)
-        ));
+        assert!(matches!(compare_mark(&found, &json!({})), Mark::Missing(_)));
     }
 }

@@ -73,10 +73,8 @@ pub enum MembershipKeepReason {
     NotSelected,
     /// The object is not in the set that it would leave.
     NotAMember,
-    /// The tool that owns the inventory does not manage the object, for this reason.
-    TrackedElsewhere(String),
     /// An inventory lists the object, and the object does not refer back to the inventory, for this reason.
-    Unmarked(String),
+    NotOfInventory(String),
 }
 
 impl fmt::Display for MembershipKeepReason {
@@ -105,7 +103,7 @@ impl fmt::Display for MembershipKeepReason {
             ),
             Self::NotSelected => f.write_str("its labels do not match the selector"),
             Self::NotAMember => f.write_str("it is not a member of the set"),
-            Self::TrackedElsewhere(reason) | Self::Unmarked(reason) => f.write_str(reason),
+            Self::NotOfInventory(reason) => f.write_str(reason),
         }
     }
 }
@@ -252,11 +250,8 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: Risk) ->
                 managers: managers.clone(),
             });
         }
-        FoundBy::Tracked(Mark::Other(reason)) => {
-            return MembershipChange::Keep(MembershipKeepReason::TrackedElsewhere(reason.clone()));
-        }
-        FoundBy::Tracked(Mark::Missing(reason)) => {
-            return MembershipChange::Keep(MembershipKeepReason::Unmarked(reason.clone()));
+        FoundBy::Tracked(Mark::Other(reason) | Mark::Missing(reason)) => {
+            return MembershipChange::Keep(MembershipKeepReason::NotOfInventory(reason.clone()));
         }
         FoundBy::Named | FoundBy::Selected(Creator::Person) | FoundBy::Tracked(Mark::Own) => {}
     }

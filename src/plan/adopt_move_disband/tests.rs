@@ -41,7 +41,7 @@ fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
 #[test]
 fn adoption_takes_what_is_free_and_leaves_the_rest() {
     use MembershipChange::{Keep, OfAnotherSet, Settled};
-    use MembershipKeepReason::{IsParent, MadeByOthers, Owned, Terminating, TrackedElsewhere, Unmarked};
+    use MembershipKeepReason::{IsParent, MadeByOthers, NotOfInventory, Owned, Terminating};
     assert_eq!(named(|_| {}), WRITE);
     assert_eq!(named(|live| live.part_of = Some(set().id.to_string())), Settled);
     let untracked = |live: &mut Live| {
@@ -75,11 +75,11 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
         (FoundBy::Tracked(Mark::Own), WRITE),
         (
             FoundBy::Tracked(Mark::Other("other".to_owned())),
-            Keep(TrackedElsewhere("other".to_owned())),
+            Keep(NotOfInventory("other".to_owned())),
         ),
         (
             FoundBy::Tracked(Mark::Missing("none".to_owned())),
-            Keep(Unmarked("none".to_owned())),
+            Keep(NotOfInventory("none".to_owned())),
         ),
     ];
     for (found_by, change) in table {

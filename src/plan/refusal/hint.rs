@@ -76,9 +76,6 @@ impl Refusal {
             Self::ReachesOutside { .. } => {
                 "list them all with --dry-run=server, then confirm with --yes".to_owned()
             }
-            Self::NothingToAdopt { inventory, is_unmarked: true } if inventory.starts_with("helm/") => {
-                "adopt them with -f MANIFESTS, or add --from-unmarked for releases older than Helm 3.2".to_owned()
-            }
             Self::EmptyInventory { .. } => "check its name, or adopt objects with -f MANIFESTS".to_owned(),
             Self::NothingToAdopt { .. } => "adopt the objects with -f MANIFESTS".to_owned(),
             Self::DisbandsSet { .. } => "list the objects with --dry-run, or confirm with --yes".to_owned(),

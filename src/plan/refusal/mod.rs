@@ -236,8 +236,6 @@ pub enum Refusal {
     NothingToAdopt {
         /// The inventory as the command line names it.
         inventory: String,
-        /// `true` if at least one object lacks the mark of the tool that owns the inventory.
-        is_unmarked: bool,
     },
 }
 
