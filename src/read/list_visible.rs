@@ -70,7 +70,6 @@ pub async fn list_visible_everywhere<T>(
         .buffer_unordered(options.concurrency);
     let mut all = ListResults::default();
     while let Some(listed) = lists.next().await {
-        (options.seen)();
         all.found.extend(listed.found);
         all.unread.extend(listed.unread);
     }
@@ -104,17 +103,13 @@ pub struct ListOptions<'a> {
     pub selector: &'a Selector,
     /// The concurrency limit.
     pub concurrency: usize,
-    /// Called after each resource that [`list_visible_everywhere`] has listed.
-    pub seen: &'a dyn Fn(),
 }
 
 impl<'a> ListOptions<'a> {
-    /// Creates settings without a progress report.
     pub fn new(selector: &'a Selector, concurrency: usize) -> Self {
         Self {
             selector,
             concurrency,
-            seen: &|| {},
         }
     }
 }

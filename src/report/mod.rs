@@ -37,7 +37,7 @@ pub use manifests::{ManifestText, apply_command, manifest_file_text};
 pub use markdown::BYTES_OF_COMMENT;
 pub use output::{has_lost_output, print_as_is as text};
 use output::{print_document_text, print_escaped_line, print_message};
-pub use progress::{SearchBar, clear_progress};
+pub use progress::clear_progress;
 pub use prompt::{PlanOutline, Question, confirm};
 pub use reporter::Reporter;
 use reporter::repeated_messages;

@@ -125,9 +125,6 @@ impl VerifyRun<'_> {
         let waits = connect::unlimited_kind_waits(self.style);
         self.cluster = Some(connect::discover(connection, waits, Wanted::Nothing).await?);
         self.inspect().await?;
-        for text in &self.inspected.runs_under_way {
-            report::print_note(text, self.style);
-        }
         if self.options.fix {
             self.ensure_agreement_to_repairs().await?;
         }

@@ -1,5 +1,5 @@
-//! Draws a progress bar on standard error while objects are applied or pruned or a cluster is searched, and the list of
-//! objects that a run waits for.
+//! Draws a progress bar on standard error while objects are applied or pruned, and the list of objects that a run waits
+//! for.
 //!
 //! Both are drawn only at a terminal. They are removed while something else is printed, and at the end.
 
@@ -160,35 +160,6 @@ impl PhaseBar {
         self.bar.finish_and_clear();
         self.bar = ProgressBar::hidden();
         clear_progress();
-    }
-}
-
-/// The bar of a search through all kinds of a cluster. It is removed when this is dropped.
-pub struct SearchBar(ProgressBar);
-
-impl SearchBar {
-    /// Begins a search through this many kinds.
-    pub fn begin(progress: Progress, total: usize) -> Self {
-        if progress == Progress::Hidden {
-            return Self(ProgressBar::hidden());
-        }
-        let bar = new_counting_bar("looking", total);
-        replace_drawn_bar(Some(&bar));
-        Self(bar)
-    }
-
-    /// Advances the bar by one kind.
-    pub fn advance(&self) {
-        self.0.inc(1);
-    }
-}
-
-impl Drop for SearchBar {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-        if !self.0.is_hidden() {
-            clear_progress();
-        }
     }
 }
 

@@ -11,8 +11,6 @@ use std::sync::Arc;
 
 use parents::Parents;
 
-use k8s_openapi::jiff::Timestamp;
-
 use crate::cli::GlobalFlags;
 use crate::error::Error;
 use crate::model::applyset::parent::RecordedKinds;
@@ -25,7 +23,7 @@ use crate::read::found_set::{self, FoundSet};
 use crate::read::{
     self, Cluster, ListError, ListOptions, ListResults, ListTarget, LiveParent, ParentEligibility, Selector,
 };
-use crate::report::{self, SearchBar, SetListing, Style, Verbosity};
+use crate::report::{self, SetListing, Style, Verbosity};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
 use crate::verify::{self, CheckContext, ExaminedSet, Extent, Finding, Repair};
 
@@ -37,8 +35,6 @@ pub(super) struct Inspected {
     pub(super) findings: Vec<Finding>,
     /// The writes of `--fix`.
     pub(super) repairs: Vec<Repair>,
-    /// A line for each run under way that no repair ends.
-    pub(super) runs_under_way: Vec<String>,
     /// The names of resources and API groups that could not be listed in the whole cluster.
     pub(super) unread: BTreeSet<String>,
     pub(super) warnings: Vec<String>,
@@ -71,27 +67,6 @@ pub(super) async fn inspect(
         }
         VerifyScope::Cluster => inspection.inspect_all(None).await,
     }
-}
-
-/// Returns a line for each run under way that no repair ends.
-fn describe_runs_not_ended_by_repairs(
-    sets: &[ExaminedSet],
-    repairs: &[Repair],
-    now: Timestamp,
-) -> Vec<String> {
-    sets.iter()
-        .flat_map(|set| {
-            let running = set.parent.object.running.iter();
-            running.map(|run| (&set.parent.live.key, run))
-        })
-        .filter(|(_, run)| !repairs.iter().any(|repair| repair.ended.contains(&run.id)))
-        .map(|(parent, run)| {
-            format!(
-                "{parent}: {run} began {} and has not ended",
-                run.describe_beginning(now)
-            )
-        })
-        .collect()
 }
 
 /// An inspection in progress.
@@ -235,11 +210,6 @@ impl Inspection<'_> {
                 .map(|set| SetListing::new(&set.as_shown_by_list(context), discovery))
                 .collect(),
             findings,
-            runs_under_way: describe_runs_not_ended_by_repairs(
-                sets,
-                &found.repairs,
-                self.cluster.server.now(),
-            ),
             repairs: found.repairs,
             unread: std::mem::take(&mut self.unread),
             warnings: std::mem::take(&mut self.warnings),
@@ -257,17 +227,11 @@ impl Inspection<'_> {
             let kinds = counted(self.resources.len(), "kind");
             report::print_note(&format!("searching {kinds} for members"), self.style);
         }
-        let bar = SearchBar::begin(self.style.progress, self.resources.len());
-        let options = ListOptions {
-            selector: &selector,
-            concurrency: self.concurrency,
-            seen: &|| bar.advance(),
-        };
+        let options = ListOptions::new(&selector, self.concurrency);
         let server = &self.cluster.server;
         let results =
             read::list_visible_everywhere(server, &self.resources, &namespaces, options, Live::from_object)
                 .await;
-        drop(bar);
         self.keep_unread(results)
     }
 

@@ -28,11 +28,7 @@ impl Inspection<'_> {
         let custom = read::list_custom_parent_kinds(&self.cluster.server).await;
         let kinds = read::find_served_parent_kinds(self.cluster, custom, &mut Vec::new()).await;
         let selector = metadata_selector(ID_LABEL);
-        let options = ListOptions {
-            selector: &selector,
-            concurrency: self.concurrency,
-            seen: &|| {},
-        };
+        let options = ListOptions::new(&selector, self.concurrency);
         let own_namespace = BTreeSet::from([self.cluster.namespace.clone()]);
         let server = &self.cluster.server;
         let listed =
@@ -124,11 +120,7 @@ impl Inspection<'_> {
         pick: impl Fn(&Value, &Arc<Resource>) -> Option<LiveParent>,
     ) -> ListResults<LiveParent> {
         let selector = metadata_selector(selector);
-        let options = ListOptions {
-            selector: &selector,
-            concurrency: self.concurrency,
-            seen: &|| {},
-        };
+        let options = ListOptions::new(&selector, self.concurrency);
         let server = &self.cluster.server;
         match namespace {
             None => read::list_visible_everywhere(server, kinds, &BTreeSet::new(), options, pick).await,
