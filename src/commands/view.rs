@@ -96,7 +96,6 @@ async fn wait_until_all_are_current(
     reporter: &mut Reporter,
 ) -> Result<SetWithStates, Error> {
     let deadline = Deadline::new(patience);
-    shown.report_runs_under_way(reporter);
     for _ in 0..MAX_WAITS {
         shown.check_all_members_are_visible()?;
         if shown.are_all_members_current() {
@@ -221,17 +220,6 @@ impl SetWithStates {
                 parent.shell_arguments()
             ));
         Err(Error::new(ErrorKind::Cluster, message))
-    }
-
-    /// Notes the runs under way that may add members.
-    fn report_runs_under_way(&self, reporter: &mut Reporter) {
-        let now = self.existing.cluster.server.now();
-        for run in self.set.running.iter().filter(|run| !run.takes_out) {
-            let began = run.describe_beginning(now);
-            reporter.take_event(Event::Note(format!(
-                "{run} began {began} and has not ended; this wait may end before it"
-            )));
-        }
     }
 
     fn into_document(self) -> ViewDocument {

@@ -96,7 +96,6 @@ fn pods_of_the_newest_revision_that_crash_end_the_wait() {
     assert_eq!(told, 1, "{}", run.stderr);
     let run = set.invoke("view", &["--wait=0"]).expect(1);
     assert_eq!(missed(&run).0, "Failed");
-    assert_eq!(run.document()["members"][0]["status"], "Failed");
 
     // It may restart more often, or as often as it does.
     for flag in ["--wait-failures=6", "--wait-failures=0"] {

@@ -395,20 +395,18 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns each count that is not zero, with the word for its outcome.
-    pub fn non_zero_with_words(&self) -> impl Iterator<Item = (usize, &'static str)> {
+    /// Returns each count with the word for its outcome.
+    pub fn with_words(&self) -> [(&'static str, usize); 8] {
         [
-            (self.created, "created"),
-            (self.configured, "configured"),
-            (self.recreated, "recreated"),
-            (self.pruned, "pruned"),
-            (self.adopted, "adopted"),
-            (self.deleted, "deleted"),
-            (self.released, "released"),
-            (self.failed, "failed"),
+            ("created", self.created),
+            ("configured", self.configured),
+            ("recreated", self.recreated),
+            ("pruned", self.pruned),
+            ("adopted", self.adopted),
+            ("deleted", self.deleted),
+            ("released", self.released),
+            ("failed", self.failed),
         ]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The output of `history`: a document, or a table.
 
+use std::collections::BTreeMap;
 use std::iter;
 
 use k8s_openapi::jiff::Timestamp;
@@ -29,14 +30,8 @@ pub struct RunDocument {
     result: RunResult,
     /// The command.
     operation: RunOperation,
-    created: usize,
-    configured: usize,
-    recreated: usize,
-    pruned: usize,
-    adopted: usize,
-    deleted: usize,
-    released: usize,
-    failed: usize,
+    #[serde(flatten)]
+    counts: BTreeMap<&'static str, usize>,
     manifests: String,
     /// Null if the server did not name the user.
     user: Option<String>,
@@ -49,8 +44,11 @@ pub struct RunDocument {
 
 impl From<Run> for RunDocument {
     fn from(run: Run) -> Self {
-        let named = run.counts.non_zero_with_words();
-        let changes: Vec<String> = named.map(|(count, word)| format!("{count} {word}")).collect();
+        let counts = run.counts.with_words();
+        let above_zero = counts.iter().filter(|(_, count)| *count > 0);
+        let changes: Vec<String> = above_zero
+            .map(|(word, count)| format!("{count} {word}"))
+            .collect();
         // Most runs are applies, so only other commands are named.
         let prefix = match &run.operation {
             RunOperation::Apply => String::new(),
@@ -60,14 +58,7 @@ impl From<Run> for RunDocument {
             result: run.result,
             time: run.time,
             operation: run.operation,
-            created: run.counts.created,
-            configured: run.counts.configured,
-            recreated: run.counts.recreated,
-            pruned: run.counts.pruned,
-            adopted: run.counts.adopted,
-            deleted: run.counts.deleted,
-            released: run.counts.released,
-            failed: run.counts.failed,
+            counts: counts.into(),
             manifests: run.manifests,
             user: run.user,
             message: run.message,

@@ -10,8 +10,7 @@ use super::{ErrorDocument, Listing, RunEnd, SetDocument};
 use crate::cluster::discovery::Discovery;
 use crate::compare::status::State;
 use crate::error::Error;
-use crate::event::Awaited;
-use crate::model::identity::GroupKind;
+use crate::event::{Awaited, Subject};
 use crate::model::live::Live;
 use crate::read::MemberState;
 use crate::read::found_set::{FoundSet, Visibility};
@@ -45,12 +44,8 @@ pub struct ViewDocument {
 /// A member in the document of `view`.
 #[derive(Debug, Serialize)]
 struct MemberDocument {
-    group: String,
-    version: String,
-    kind: String,
-    namespace: Option<String>,
-    name: String,
-    uid: String,
+    #[serde(flatten)]
+    subject: Subject,
     /// The status of kstatus.
     status: State,
     reason: String,
@@ -85,18 +80,13 @@ impl ViewDocument {
         }
     }
 
-    /// Adds what a wait has reported, and removes its progress. A member that has failed by its Pods is shown as the
-    /// wait has judged it: the members themselves do not show that.
+    /// Adds what a wait has reported, and removes its progress.
     #[must_use]
     pub fn with_wait(mut self, reporter: Reporter) -> Self {
         let wait = reporter.finish_wait();
         self.warnings.extend(wait.warnings);
-        let waiting = wait.waiting.unwrap_or_default();
-        for member in self.members.iter_mut().flatten() {
-            member.correct_by_wait(&waiting);
-        }
         Self {
-            waiting: Some(waiting),
+            waiting: Some(wait.waiting.unwrap_or_default()),
             error: self
                 .error
                 .or_else(|| ErrorDocument::new(RunEnd::Complete, &wait.failures)),
@@ -143,28 +133,10 @@ impl Listing for ViewDocument {
 }
 
 impl MemberDocument {
-    /// Replaces the status of a member that is in progress if the wait has found that it has failed.
-    fn correct_by_wait(&mut self, waiting: &[Awaited]) {
-        let failed = waiting.iter().find(|awaited| {
-            let subject = &awaited.subject;
-            awaited.status == State::Failed && subject.uid.as_deref() == Some(self.uid.as_str())
-        });
-        if let Some(failed) = failed.filter(|_| self.status == State::InProgress) {
-            self.status = State::Failed;
-            self.reason.clone_from(&failed.reason);
-            "Pods of the newest revision".clone_into(&mut self.rule);
-        }
-    }
-
     fn new(live: &Live, state: Option<&MemberState>) -> Self {
         let readiness = state.map(|state| &state.readiness);
         Self {
-            group: live.resource.group.clone(),
-            version: live.resource.version.clone(),
-            kind: live.resource.kind.clone(),
-            namespace: live.key.namespace.clone(),
-            name: live.key.name.clone(),
-            uid: live.uid.clone(),
+            subject: Subject::from_live(live),
             status: readiness.map_or(State::Unknown, |readiness| readiness.state),
             reason: readiness.map_or_else(String::new, |readiness| readiness.reason.clone()),
             rule: readiness.map_or_else(String::new, |readiness| readiness.rule.to_string()),
@@ -173,7 +145,7 @@ impl MemberDocument {
     }
 
     fn object_name(&self) -> String {
-        GroupKind::new(&self.group, &self.kind).object_name(&self.name)
+        self.subject.key().object_name()
     }
 }
 
@@ -208,12 +180,12 @@ fn members_table(members: &[MemberDocument], style: Style) -> Vec<String> {
     let mut rows = vec![header.into_iter().map(str::to_owned).collect()];
     for member in members {
         let mut row = vec![
-            member.namespace.clone().unwrap_or_default(),
+            member.subject.namespace.clone().unwrap_or_default(),
             cut_middle(&member.object_name(), name_width),
             member.status.to_string(),
             format_age(member.created.as_deref(), now),
         ];
-        row.extend((style.format == Format::Wide).then(|| member.uid.clone()));
+        row.extend((style.format == Format::Wide).then(|| member.subject.uid.clone().unwrap_or_default()));
         row.push(reason_to_show(member, style));
         rows.push(row);
     }
@@ -274,55 +246,4 @@ fn describe_member_counts(document: &ViewDocument) -> String {
         .into_iter()
         .map(|(state, count)| format!("{count} {state}"));
     format!("{count} ({})", states.collect::<Vec<_>>().join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_member_has_failed_if_the_wait_has_judged_so() {
-        use State::{Current, Failed, InProgress};
-        let awaited = |status| Awaited {
-            subject: crate::event::Subject {
-                resource: std::sync::Arc::new(crate::model::resource::Resource::with_regular_names(
-                    "apps",
-                    "v1",
-                    "Deployment",
-                    crate::model::resource::Scope::Namespaced,
-                )),
-                namespace: None,
-                name: "web".to_owned(),
-                uid: Some("u".to_owned()),
-            },
-            status,
-            reason: "by the wait".to_owned(),
-            wait_status: crate::event::WaitStatus::Missed,
-        };
-        for (before, uid, waited, expected) in [
-            (InProgress, "u", Failed, (Failed, "by the wait")),
-            (InProgress, "u", InProgress, (InProgress, "as read")),
-            (InProgress, "other", Failed, (InProgress, "as read")),
-            (Current, "u", Failed, (Current, "as read")),
-        ] {
-            let mut member = MemberDocument {
-                group: "apps".to_owned(),
-                version: "v1".to_owned(),
-                kind: "Deployment".to_owned(),
-                namespace: None,
-                name: "web".to_owned(),
-                uid: uid.to_owned(),
-                status: before,
-                reason: "as read".to_owned(),
-                rule: String::new(),
-                created: None,
-            };
-            member.correct_by_wait(&[awaited(waited)]);
-            assert_eq!(
-                (member.status, member.reason.as_str()),
-                expected,
-                "{before} {waited}"
-            );
-        }
-    }
 }
