@@ -358,8 +358,7 @@ fn a_set_is_deleted_when_its_name_is_typed() {
             set.assert_holds(&objects);
             // The terminal may show it a moment after the end of the program.
             eventually("the reason", || {
-                let is_shown = terminal.screen().contains("to confirm, type web");
-                is_shown.then_some(())
+                terminal.screen().contains("not confirmed").then_some(())
             });
             assert!(!terminal.screen().contains("hint:"), "{}", terminal.screen());
         }

@@ -7,11 +7,10 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::documents::{ContextAndServer, SetDocument};
-use super::output::{print_message, write_stderr};
+use super::output::write_stderr;
 use super::plan_view::Effect;
 use super::progress;
 use super::style::{Colors, Device};
-use super::text_lines::Label;
 use crate::model::identity::ObjectKey;
 use crate::plan::{ReasonToKeep, Refusal};
 use screen::AnswerWanted;
@@ -97,30 +96,13 @@ pub fn confirm(question: &Question) -> bool {
     discard_earlier_input();
     IS_OPEN.store(true, Ordering::SeqCst);
     write_stderr(&text);
-    let (answer, is_line_ended) = read_answer_and_line_end(&mut io::stdin().lock(), &wanted);
+    let (is_confirmed, is_line_ended) = read_answer_and_line_end(&mut io::stdin().lock(), &wanted);
     IS_OPEN.store(false, Ordering::SeqCst);
     // Without a line break in the input, the next message would be on the line of the prompt.
     if !is_line_ended {
         write_stderr("\n");
     }
-    if answer == Answer::Other {
-        print_message(
-            Label::Note,
-            &wanted.describe_accepted_answer().into(),
-            question.colors,
-        );
-    }
-    answer == Answer::Confirmed
-}
-
-/// The meaning of what the user has typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    Confirmed,
-    /// An empty line, the end of the input, or a no.
-    Declined,
-    /// Anything else. It declines as well, and a note says what would have confirmed.
-    Other,
+    is_confirmed
 }
 
 /// Discards what the user typed before the question was shown: it does not answer the question.
@@ -134,19 +116,13 @@ fn discard_earlier_input() {
 #[cfg(not(unix))]
 fn discard_earlier_input() {}
 
-/// Reads the answer. Returns what it means, and whether its line has ended.
+/// Reads the answer. Returns whether it confirms, and whether its line has ended.
 ///
 /// Does not lock standard error, because warnings may be printed while the prompt is open.
-fn read_answer_and_line_end(answers: &mut impl io::BufRead, wanted: &AnswerWanted) -> (Answer, bool) {
+fn read_answer_and_line_end(answers: &mut impl io::BufRead, wanted: &AnswerWanted) -> (bool, bool) {
     let mut typed = String::new();
     let is_read = answers.read_line(&mut typed).is_ok();
-    let answer = match typed.trim() {
-        typed if is_read && wanted.accepts(typed) => Answer::Confirmed,
-        "" => Answer::Declined,
-        typed if ["n", "no"].contains(&typed.to_ascii_lowercase().as_str()) => Answer::Declined,
-        _ => Answer::Other,
-    };
-    (answer, typed.ends_with('\n'))
+    (is_read && wanted.accepts(typed.trim()), typed.ends_with('\n'))
 }
 
 #[cfg(test)]

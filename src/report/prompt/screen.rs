@@ -28,17 +28,6 @@ impl AnswerWanted {
             Self::SetName(names) => names.iter().any(|name| name == answer),
         }
     }
-
-    /// Returns the note after another answer.
-    pub(super) fn describe_accepted_answer(&self) -> String {
-        match self {
-            Self::Yes => "to confirm, type yes".to_owned(),
-            Self::SetName(names) => {
-                let name = names.first().map_or("", String::as_str);
-                format!("to confirm, type {name}")
-            }
-        }
-    }
 }
 
 /// The subject of the first line.
