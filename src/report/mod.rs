@@ -153,12 +153,6 @@ fn object_key(object: &Value) -> Option<ObjectKey> {
     })
 }
 
-/// Prints that a command which only reads has received the interrupt. It ends at once, unless nobody reads its output.
-pub fn print_interrupt_received_while_reading() {
-    let text = "stopping; a second Ctrl-C or signal stops at once";
-    print_message(Label::Note, &text.into(), Colors::Off);
-}
-
 /// Prints that the interrupt was received. While a question is open, no request is in flight, so the run ends at once.
 pub fn print_interrupt_received() {
     let (label, text) = if prompt::is_question_open() {

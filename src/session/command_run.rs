@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::connect::{self, connect, discover};
 pub use super::prompt::Agreed;
 use super::prompt::{self, Questions, ask_user};
-use super::signals::{listen, listen_while_writing};
+use super::signals::listen;
 use super::time_limit::TimeLimit;
 use crate::cli::GlobalFlags;
 use crate::cluster::apiserver::ApiServer;
@@ -61,10 +61,7 @@ impl CommandRun {
             set,
             place: ContextAndServer::default(),
             reporter: Reporter::new(operation, style, dry_run),
-            interrupt: match operation {
-                Operation::Diff | Operation::View => listen(),
-                _ => listen_while_writing(),
-            },
+            interrupt: listen(),
             server: None,
             // A dry run does not ask: its report shows what the run would be refused for.
             questions: match dry_run {

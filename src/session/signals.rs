@@ -14,18 +14,7 @@ use crate::report;
 ///
 /// Listens on a thread of its own, so that signals are handled while the run is blocked by a slow reader of its output.
 /// Returns only once the thread listens: a signal before that would kill the run.
-///
-/// For a command that writes nothing.
 pub fn listen() -> Interrupt {
-    listen_and(report::print_interrupt_received_while_reading)
-}
-
-/// Does the same for a command that writes. The first signal prints what the run still waits for.
-pub fn listen_while_writing() -> Interrupt {
-    listen_and(report::print_interrupt_received)
-}
-
-fn listen_and(on_stop: fn()) -> Interrupt {
     let interrupt = Interrupt::default();
     let raised_by_signals = interrupt.clone();
     let (listening, is_listening) = mpsc::channel();
@@ -36,7 +25,7 @@ fn listen_and(on_stop: fn()) -> Interrupt {
         runtime.block_on(handle_signals(listening, || {
             let urgency = raised_by_signals.request_more_urgently(|urgency| {
                 if urgency == Urgency::Stop {
-                    print_with_time_limit(on_stop);
+                    print_with_time_limit(report::print_interrupt_received);
                 }
             });
             match urgency {

@@ -21,7 +21,7 @@ use crate::read::{Cluster, Wanted};
 use crate::report::{self, ContextAndServer, Format, Question, RequestsAndSeconds, Style, VerifyDocument};
 use crate::session::connect;
 use crate::session::prompt::{self, Agreed, Questions, ask_user};
-use crate::session::signals::{listen, listen_while_writing, run_unless_interrupted};
+use crate::session::signals::{listen, run_unless_interrupted};
 use crate::settings::{self, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
 
@@ -37,11 +37,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         inspected: Inspected::default(),
         failures: Vec::new(),
         cluster: None,
-        interrupt: if options.fix {
-            listen_while_writing()
-        } else {
-            listen()
-        },
+        interrupt: listen(),
         questions: Questions::at_terminal(options.is_interactive, &[]),
         consent: options.consent.clone(),
         place: ContextAndServer::default(),
