@@ -156,20 +156,6 @@ fn is_forbidden(error: &Error) -> bool {
 /// Returns the notes that the user should read before granting these permissions.
 fn list_remarks(needed: &BTreeSet<Permission>, desired: &Desired) -> Vec<String> {
     let mut remarks = Vec::new();
-    let used_namespaces: BTreeSet<&str> = needed
-        .iter()
-        .filter_map(|permission| permission.namespace.as_deref())
-        .collect();
-    let new_namespaces: Vec<&str> = desired
-        .defined_namespaces()
-        .filter(|name| used_namespaces.contains(name))
-        .collect();
-    if !new_namespaces.is_empty() {
-        remarks.push(format!(
-            "create these namespaces before you apply the Roles: {}",
-            new_namespaces.join(", ")
-        ));
-    }
     if desired.defined_namespaces().next().is_some() {
         remarks.push(
             "pruning a namespace needs --allow-data-loss, because these permissions cannot list all that it contains"

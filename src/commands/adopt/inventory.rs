@@ -12,7 +12,6 @@ use serde_json::Value;
 use super::FoundObjects;
 use super::find::{find_labeled, find_missing_verb, find_served, read_named_or_skip};
 use super::object_selection::{InventorySelection, ObjectSelection};
-use crate::cluster::discovery::MissingKind;
 use crate::compare::ownership::LastAppliedTreatment;
 use crate::error::Error;
 use crate::execute;
@@ -58,7 +57,7 @@ pub(super) async fn find_tracked(
                         wanted.push((fill_in_object_namespace(key, &resource, &namespace), resource));
                     }
                     Some(_) => warnings.push(format!("{key}: ignored: it cannot be in a set")),
-                    None => warnings.push(warning_of_ignored(cluster, &key, &key.group_kind)),
+                    None => warnings.push(warning_of_ignored(&key)),
                 }
             }
             FoundObjects {
@@ -74,7 +73,7 @@ pub(super) async fn find_tracked(
                     for kind in &kinds {
                         match find_served(cluster, kind)? {
                             Some(resource) => resources.push(resource),
-                            None => warnings.push(warning_of_ignored(cluster, kind, kind)),
+                            None => warnings.push(warning_of_ignored(kind)),
                         }
                     }
                     resources
@@ -103,14 +102,9 @@ async fn await_or_judge_inventory_kinds(cluster: &mut Cluster, inventory: &Inven
         .await
 }
 
-/// Returns the warning that an object or kind of an inventory is ignored, because the server does not serve the kind.
-fn warning_of_ignored(cluster: &Cluster, ignored: &dyn Display, kind: &GroupKind) -> String {
-    match cluster.discovery.judgement_on_missing_kind(kind) {
-        Some(MissingKind::Kept(kept)) => format!("{ignored}: ignored: {}", kept.reason),
-        Some(MissingKind::Gone | MissingKind::Expected(_)) | None => {
-            format!("{ignored}: ignored: the server does not have this kind")
-        }
-    }
+/// Returns the warning that an object or kind of an inventory is ignored.
+fn warning_of_ignored(ignored: &dyn Display) -> String {
+    format!("{ignored}: ignored: the server does not serve this kind")
 }
 
 /// Adds a refusal to the plan if it adopts nothing of the inventory, or if it adopts objects outside of the namespace
