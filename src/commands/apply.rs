@@ -14,7 +14,7 @@ use crate::model::message::recreate_flag;
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
 use crate::plan::{LiveMembership, Proposal, Recreate, permissions};
-use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines, manifest_file_text};
+use crate::report::{PlanOutline, SetDocument, UnchangedLines, manifest_file_text};
 use crate::session;
 use crate::session::command_run::CommandRun;
 use crate::session::export_members::{ExportSource, PlannedChanges};
@@ -24,77 +24,45 @@ use crate::session::prompt::Questions;
 use crate::session::write_exported_files;
 use crate::settings::{self, ApplyOptions};
 
-/// Runs `apply`.
+/// Runs `apply`, with or without a saved plan.
 pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
-    if let Some(file) = &arguments.plan {
-        return run_saved_plan(file, arguments, shared).await;
-    }
-    let options = ApplyOptions::new(arguments, shared)?;
+    let saved = arguments.plan.as_deref().map(saved_plan::read).transpose()?;
+    let options = match &saved {
+        Some(plan) => ApplyOptions::from_plan(plan, arguments, shared)?,
+        None => ApplyOptions::new(arguments, shared)?,
+    };
     if let Some(file) = &options.undo_out {
         write_exported_files::check_file_can_be_created(UNDO_OUT, file)?;
         write_exported_files::check_not_among_manifests(UNDO_OUT, file, &options.sources, options.recursion)?;
     }
-    let run = begin_run(arguments, shared, &options);
-    run_script(run, &options, shared, None).await
-}
-
-/// Begins the run of `apply`, with or without a saved plan.
-fn begin_run(arguments: &Apply, shared: &GlobalFlags, options: &ApplyOptions) -> CommandRun {
+    let mut style = settings::read_style_with_markdown(shared, &arguments.markdown);
+    if arguments.show_unchanged {
+        style.unchanged = UnchangedLines::Shown;
+    }
     let mut run = CommandRun::begin(
         Operation::Apply,
         SetDocument::from_name(&options.set.name),
-        style_for_apply(arguments, shared),
+        style,
         options.writing.dry_run,
         Questions::at_terminal(options.is_interactive, &options.sources),
     );
+    if saved.is_some() {
+        // If the run ends early, the cluster differs from the plan, so the same plan cannot be applied again.
+        run.resume = Resume::NewPlan;
+    }
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     run.set_time_limit(options.waiting.limit);
     run.report_new_notes(options.note_on_shortened_message(arguments).into_iter().collect());
-    run
-}
-
-/// Runs all steps of the script, and prints the end of the run. `saved` is the plan of `--plan`.
-async fn run_script(
-    mut run: CommandRun,
-    options: &ApplyOptions,
-    shared: &GlobalFlags,
-    saved: Option<&SavedPlan>,
-) -> Result<Exit, Error> {
     let mut script = ApplyScript {
-        options,
+        options: &options,
         shared,
-        saved,
+        saved: saved.as_ref(),
         has_undo_file: false,
     };
     let outcome = run
         .plan_and_write(&mut script, &options.consent, options.writing.exclusive)
         .await;
     run.finish(outcome.map_err(Error::with_rbac_hint_if_forbidden))
-}
-
-fn style_for_apply(arguments: &Apply, shared: &GlobalFlags) -> Style {
-    let style = settings::read_style_with_markdown(shared, &arguments.markdown);
-    Style {
-        unchanged: if arguments.show_unchanged {
-            UnchangedLines::Shown
-        } else {
-            style.unchanged
-        },
-        ..style
-    }
-}
-
-/// Runs `apply --plan`.
-async fn run_saved_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let plan = saved_plan::read(file)?;
-    let options = ApplyOptions::from_plan(&plan, arguments, shared)?;
-    if let Some(file) = &options.undo_out {
-        write_exported_files::check_file_can_be_created(UNDO_OUT, file)?;
-    }
-    let mut run = begin_run(arguments, shared, &options);
-    // If the run ends early, the cluster differs from the plan, so the same plan cannot be applied again.
-    run.resume = Resume::NewPlan;
-    run_script(run, &options, shared, Some(&plan)).await
 }
 
 struct ApplyScript<'a> {
