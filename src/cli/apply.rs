@@ -88,10 +88,10 @@ pub struct Apply {
 #[derive(Debug, Args)]
 pub struct MarkdownFlags {
     /// Cut -o markdown to N bytes (default 64512)
-    #[arg(long, value_name = "N", help_heading = OUTPUT, value_parser = clap::value_parser!(u32).range(1024..))]
+    #[arg(long, value_name = "N", help_heading = OUTPUT, requires = "output", value_parser = clap::value_parser!(u32).range(1024..))]
     pub max_bytes: Option<u32>,
     /// Also write a page for a comment (64512 bytes)
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, requires = "output", value_hint = ValueHint::FilePath)]
     pub brief_out: Option<PathBuf>,
 }
 

@@ -79,35 +79,19 @@ fn run_command(line: &Cli) -> Exit {
     })
 }
 
-/// Returns the error about an output format that the command does not have, or about a flag of Markdown without
-/// `-o markdown`.
+/// Returns the error about an output format that the command does not have.
 fn find_unsuitable_output_flag(line: &Cli) -> Option<Error> {
     let has_tables = matches!(
         line.command,
         Command::List(_) | Command::View(_) | Command::History(_)
     );
-    let markdown = match &line.command {
-        Command::Apply(arguments) => Some(&arguments.markdown),
-        Command::Diff(arguments) => Some(&arguments.markdown),
-        _ => None,
-    };
-    let markdown_error = markdown.and_then(|flags| match (flags.max_bytes, &flags.brief_out) {
-        (Some(_), _) => Some((
-            "--max-bytes works with -o markdown only",
-            "add -o markdown, or omit --max-bytes",
-        )),
-        (None, Some(_)) => Some((
-            "--brief-out works with -o markdown only",
-            "add -o markdown, or omit --brief-out",
-        )),
-        (None, None) => None,
-    });
+    let has_pages = matches!(line.command, Command::Apply(_) | Command::Diff(_));
     let (message, hint) = match line.shared.output {
         Some(Format::Wide) if !has_tables => (
             "-o wide works with `list`, `view` and `history` only",
             "use -o json for all details",
         ),
-        Some(Format::Markdown) if markdown.is_none() => (
+        Some(Format::Markdown) if !has_pages => (
             "-o markdown works with `diff` and `apply` only",
             "use -o json, and convert it with a program such as jq",
         ),
@@ -116,7 +100,7 @@ fn find_unsuitable_output_flag(line: &Cli) -> Option<Error> {
             "-o json, yaml and kyaml do not work with `version`",
             "omit -o: the output is one line, the name and the version",
         ),
-        _ => markdown_error?,
+        _ => return None,
     };
     Some(Error::usage(message, hint))
 }

@@ -244,12 +244,8 @@ fn other_commands_have_no_markdown() {
             &["delete", "web", "--yes", "-o", "markdown"],
             "`diff` and `apply`",
         ),
-        (&["diff", "web", "-f", ".", "--max-bytes", "2000"], "-o markdown"),
-        (&["diff", "web", "-f", ".", "--brief-out", "x.md"], "-o markdown"),
-        (
-            &["apply", "web", "-f", ".", "-o", "json", "--max-bytes", "2000"],
-            "-o markdown",
-        ),
+        (&["diff", "web", "-f", ".", "--max-bytes", "2000"], "--output"),
+        (&["apply", "web", "-f", ".", "--brief-out", "x.md"], "--output"),
         (
             &["diff", "web", "-f", ".", "-o", "markdown", "--max-bytes", "9"],
             "1024",
