@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use self::base::Divided;
 use self::comparisons::build_comparisons;
-use self::record::{compare_records, note_runs_under_way, predict_record};
+use self::record::{compare_records, predict_record};
 use self::unanswered::unanswered_error;
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
@@ -217,7 +217,6 @@ async fn compare_and_save_plan(
     for time in times.chain(prepared.plan.describe_prunes_by_time(&prepared.policy)) {
         run.reporter.take_event(Event::Note(time));
     }
-    note_runs_under_way(&prepared, run);
     if found.dry_run == DryRun::Client {
         run.reporter.take_event(Event::Note(format!(
             "{NOT_VALIDATED}: predicted from live objects, without admission or the server's defaults"

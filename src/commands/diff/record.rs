@@ -6,7 +6,6 @@ use crate::execute::Prediction;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::report::{RecordChange, RecordDocument};
-use crate::session::command_run::CommandRun;
 use crate::session::prepare::Prepared;
 
 /// Returns the record that the run would leave. If an object would fail, the run would not narrow the record.
@@ -39,20 +38,4 @@ pub(super) fn compare_records(prepared: &Prepared, record_after: &Record) -> Rec
         before,
         after: Some(after),
     }
-}
-
-/// Prints a note for each run of the set that is under way: the prediction does not have what that run will still
-/// write.
-pub(super) fn note_runs_under_way(prepared: &Prepared, run: &mut CommandRun) {
-    let parent = prepared.state.parent_object();
-    let notes = parent
-        .into_iter()
-        .flat_map(|parent| &parent.running)
-        .map(|running| {
-            let began = running.describe_beginning(prepared.cluster.server.now());
-            format!(
-                "{running} began {began} and has not ended: what it will still write is not in this preview"
-            )
-        });
-    run.report_new_notes(notes.collect());
 }

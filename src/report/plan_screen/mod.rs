@@ -108,27 +108,21 @@ fn removed_lines(removed: &[&Entry], columns: usize) -> Vec<Line> {
             reason.as_str(),
         ))
     });
-    let rows: Vec<PlanRow> = rows.collect();
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let title = Line::new(Color::Yellow, "removed from the manifests:");
-    std::iter::once(title)
-        .chain(plan_rows::lines(&rows, columns))
-        .collect()
+    titled_lines("removed from the manifests", rows, columns)
 }
 
 /// Returns the lines about drift that is listed apart.
 fn drift_lines(found: &Differences, columns: usize) -> Vec<Line> {
     let drift = found.short_drift_list().into_iter();
-    let rows: Vec<PlanRow> = drift.map(|line| PlanRow::from_text(' ', line)).collect();
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let title = Line::new(Color::Yellow, format!("{DRIFT}:"));
-    std::iter::once(title)
-        .chain(plan_rows::lines(&rows, columns))
-        .collect()
+    let rows = drift.map(|line| PlanRow::from_text(' ', line));
+    titled_lines(DRIFT, rows, columns)
+}
+
+/// Returns the lines of these rows below a title; nothing without rows.
+fn titled_lines(title: &str, rows: impl Iterator<Item = PlanRow>, columns: usize) -> Vec<Line> {
+    let lines = plan_rows::lines(&rows.collect::<Vec<_>>(), columns);
+    let title = (!lines.is_empty()).then(|| Line::new(Color::Yellow, format!("{title}:")));
+    title.into_iter().chain(lines).collect()
 }
 
 fn describe_record(record: &RecordChange) -> String {

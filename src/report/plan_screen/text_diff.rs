@@ -3,11 +3,8 @@
 use crate::compare::diff;
 use crate::report::layout::paint::cut_middle;
 
-/// The most lines that are shown of one text.
-const MAX_LINES: usize = 10;
-
-/// Returns the first lines that differ and one line of context around them, each with its sign, and a line with the number
-/// of lines that are not shown. Lines are cut to `width` characters.
+/// Returns the lines that differ and one line of context around them, each with its sign. Lines are cut to `width`
+/// characters.
 pub(super) fn hunks(before: &str, after: &str, width: usize) -> Vec<(char, String)> {
     let mut lines = Vec::new();
     for (index, hunk) in diff::compare_lines(before, after, 1).iter().enumerate() {
@@ -19,10 +16,6 @@ pub(super) fn hunks(before: &str, after: &str, width: usize) -> Vec<(char, Strin
                 lines.extend(of_sign.iter().map(|line| (sign, format_line(line, width))));
             }
         }
-    }
-    if lines.len() > MAX_LINES {
-        let more = lines.split_off(MAX_LINES - 1).len();
-        lines.push((' ', format!("… {more} more lines: --full")));
     }
     lines
 }
@@ -49,10 +42,6 @@ mod tests {
             shown(before, after),
             [" b", "-c", "+C", " d", " …", " f", "-g", "+G"]
         );
-        let long = "line\n".repeat(50);
-        let lines = shown("", &long);
-        assert_eq!(lines.len(), MAX_LINES);
-        assert_eq!(lines[MAX_LINES - 1], " … 41 more lines: --full");
     }
 
     #[test]
