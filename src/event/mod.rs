@@ -101,17 +101,9 @@ impl fmt::Display for Resume {
 /// an error reports the cause once, not for each object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotDone {
-    pub scope: NotDoneScope,
+    /// The objects; `None` for all planned objects without an outcome.
+    pub objects: Option<Vec<ObjectKey>>,
     pub reason: String,
-}
-
-/// The planned objects that were not processed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotDoneScope {
-    /// All planned objects without an outcome.
-    All,
-    /// The objects with these keys.
-    Objects(Vec<ObjectKey>),
 }
 
 impl NotDone {
@@ -121,7 +113,7 @@ impl NotDone {
     /// Returns the event for all planned objects without an outcome.
     pub fn event_for_all(reason: impl Into<String>) -> Event {
         Event::NotDone(Self {
-            scope: NotDoneScope::All,
+            objects: None,
             reason: reason.into(),
         })
     }
@@ -129,14 +121,15 @@ impl NotDone {
     /// Returns the event for these planned objects.
     pub fn event_for_objects(keys: Vec<ObjectKey>, reason: impl Into<String>) -> Event {
         Event::NotDone(Self {
-            scope: NotDoneScope::Objects(keys),
+            objects: Some(keys),
             reason: reason.into(),
         })
     }
 }
 
 /// The phases of a run, in their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// Members are applied.
     Applying,
@@ -156,15 +149,7 @@ pub enum Phase {
 
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Applying => "applying",
-            Self::Pruning => "pruning",
-            Self::Deleting => "deleting",
-            Self::Releasing => "releasing",
-            Self::Adopting => "adopting",
-            Self::Waiting => "waiting",
-            Self::Comparing => "comparing",
-        })
+        self.serialize(f)
     }
 }
 
@@ -273,18 +258,7 @@ pub enum Action {
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Created => "created",
-            Self::Configured => "configured",
-            Self::Recreated => "recreated",
-            Self::Unchanged => "unchanged",
-            Self::Pruned => "pruned",
-            Self::Deleted => "deleted",
-            Self::Released => "released",
-            Self::Adopted => "adopted",
-            Self::Skipped => "skipped",
-            Self::Failed => "failed",
-        })
+        self.serialize(f)
     }
 }
 

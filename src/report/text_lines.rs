@@ -34,11 +34,6 @@ impl Label {
     }
 }
 
-/// `deployment.apps/web`
-pub(super) fn object_name(outcome: &ObjectOutcome) -> String {
-    outcome.subject.key().object_name()
-}
-
 /// `deployment.apps/web configured in namespace shop (server dry run)`
 pub(super) fn outcome_line(outcome: &ObjectOutcome, dry_run: DryRun) -> Line {
     let mut rest = String::new();
@@ -48,7 +43,7 @@ pub(super) fn outcome_line(outcome: &ObjectOutcome, dry_run: DryRun) -> Line {
     }
     rest.push_str(dry_run_suffix(dry_run));
     let color = Effect::from_action(outcome.action).map_or(Color::Dim, |effect| effect.sign_and_color().1);
-    Line::new(Color::Plain, format!("{} ", object_name(outcome)))
+    Line::new(Color::Plain, format!("{} ", outcome.subject.key().object_name()))
         .with(color, outcome.action.to_string())
         .with(Color::Plain, rest)
 }
@@ -96,18 +91,10 @@ pub(super) fn phase_line(phase: Phase, total: usize) -> String {
     }
 }
 
-/// `1 object is still being deleted: configmap/web in namespace shop; add --wait to wait for it`
-pub(super) fn still_being_deleted_line(keys: &[ObjectKey]) -> Option<String> {
-    let (are, them) = match keys.len() {
-        0 => return None,
-        1 => ("is", "it"),
-        _ => ("are", "them"),
-    };
-    let objects = counted(keys.len(), "object");
-    Some(format!(
-        "{objects} {are} still being deleted: {}; add --wait to wait for {them}",
-        first_names_and_more(keys)
-    ))
+/// `still being deleted: configmap/web in namespace shop; wait with --wait`
+pub(super) fn still_being_deleted_line(keys: &[ObjectKey]) -> String {
+    let names = first_names_and_more(keys);
+    format!("still being deleted: {names}; wait with --wait")
 }
 
 /// `3 created, 1 pruned (12 requests, 0.2 s)`
@@ -160,31 +147,6 @@ pub(super) fn header(title: &str, place: &ContextAndServer, columns: usize) -> L
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::identity::GroupKind;
-
-    #[test]
-    fn objects_that_finalizers_hold_take_one_line() {
-        let key = |number: usize| ObjectKey {
-            group_kind: GroupKind::new("", "ConfigMap"),
-            namespace: None,
-            name: number.to_string(),
-        };
-        let line = |count| still_being_deleted_line(&(0..count).map(key).collect::<Vec<_>>());
-        assert_eq!(line(0), None);
-        assert_eq!(
-            line(1).as_deref(),
-            Some("1 object is still being deleted: configmap/0; add --wait to wait for it")
-        );
-        let many = line(12).expect("a line");
-        assert!(
-            many.starts_with("12 objects are still being deleted: configmap/0, "),
-            "{many}"
-        );
-        assert!(
-            many.ends_with(" and 2 more; add --wait to wait for them"),
-            "{many}"
-        );
-    }
 
     #[test]
     fn the_set_and_the_context_are_always_named() {

@@ -135,9 +135,7 @@ fn a_run_that_does_not_wait_names_what_finalizers_hold() {
     let run = set.apply(std::slice::from_ref(&kept));
 
     assert_eq!(run.results("pruned"), identities([&free, &held]));
-    let note = format!(
-        "1 object is still being deleted: configmap/held in namespace {home}; add --wait to wait for it"
-    );
+    let note = format!("still being deleted: configmap/held in namespace {home}; wait with --wait");
     assert!(run.stderr.contains(&note), "{}", run.stderr);
     cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
 }

@@ -15,7 +15,7 @@ use super::plan_view::Entry;
 use super::reporter::Reporter;
 use super::reporter::repeated_messages::keep_shared_hints_on_last;
 use super::style::{Colors, Format, Verbosity};
-use super::text_lines::{self, Label, header, set_title};
+use super::text_lines::{Label, header, set_title};
 use super::{plan_screen, print_if_json_or_yaml, text};
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::error::ErrorKind;
@@ -229,7 +229,7 @@ impl Reporter {
             }
             Format::Names => {
                 for object in found.objects.iter().filter(|object| !object.is_untouched()) {
-                    print_escaped_line(&text_lines::object_name(&object.outcome));
+                    print_escaped_line(&object.outcome.subject.key().object_name());
                 }
                 for line in found.drift_lines() {
                     self.take_event(Event::Note(line));

@@ -23,8 +23,8 @@ use super::text_lines::{self, Label, header, set_title};
 use super::{print_if_json_or_yaml, prompt};
 use crate::cluster::apiserver::{ApiServer, WriteResult};
 use crate::event::{
-    Action, ActionCounts, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase,
-    StateAfterDelete, Subject, WaitStatus,
+    Action, ActionCounts, Awaited, Event, NotDone, ObjectOutcome, Operation, Phase, StateAfterDelete,
+    Subject, WaitStatus,
 };
 use crate::exit::Exit;
 use crate::model::identity::ObjectKey;
@@ -168,7 +168,7 @@ impl Reporter {
             ..Unfinished::default()
         };
         let not_done = NotDone {
-            scope: NotDoneScope::All,
+            objects: None,
             reason: reason.to_owned(),
         };
         for outcome in self.without_result.take_not_done(&not_done) {
@@ -228,7 +228,7 @@ impl Reporter {
         match self.style.format {
             Format::Lines => self.print_object_line(&outcome),
             Format::Names if outcome.action != Action::Failed => {
-                print_escaped_line(&text_lines::object_name(&outcome));
+                print_escaped_line(&outcome.subject.key().object_name());
             }
             _ => {}
         }
@@ -343,8 +343,9 @@ impl Reporter {
         // A run that has waited has reported the objects that are still being deleted.
         if self.collected.waiting.is_none()
             && self.collected.dry_run == DryRun::None
-            && let Some(line) = text_lines::still_being_deleted_line(&self.still_being_deleted)
+            && !self.still_being_deleted.is_empty()
         {
+            let line = text_lines::still_being_deleted_line(&self.still_being_deleted);
             super::print_note(&line, self.style);
         }
         // If an interrupt came while a question was open, `print_interrupt_received` has reported the end.

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::{fmt, mem};
 
-use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
+use crate::event::{Action, NotDone, ObjectOutcome};
 use crate::model::identity::ObjectKey;
 use crate::model::text::{counted, first_names_and_more};
 
@@ -46,9 +46,9 @@ impl ObjectsWithoutResult {
     /// Removes the objects that were not processed, and returns their outcomes. They have the reason of `not_done`,
     /// unless they have a reason of their own.
     pub(super) fn take_not_done(&mut self, not_done: &NotDone) -> Vec<ObjectOutcome> {
-        let mut left: Vec<ObjectOutcome> = match &not_done.scope {
-            NotDoneScope::All => mem::take(&mut self.0).into(),
-            NotDoneScope::Objects(keys) => keys
+        let mut left: Vec<ObjectOutcome> = match &not_done.objects {
+            None => mem::take(&mut self.0).into(),
+            Some(keys) => keys
                 .iter()
                 .filter_map(|key| {
                     let index = self.0.iter().position(|ObjectOutcome { subject, .. }| {

@@ -1,7 +1,7 @@
 //! The summary of a run: the counts of its actions, printed at the end and above a wait.
 
 use super::Reporter;
-use crate::event::{Action, Operation};
+use crate::event::Operation;
 use crate::report::documents::RunEnd;
 use crate::report::documents::report::RequestsAndSeconds;
 use crate::report::output::print_message;
@@ -27,9 +27,11 @@ impl Reporter {
 
     /// `3 created, 1 pruned`
     fn describe_counts(&self, end: RunEnd) -> String {
-        let actions = self.actions_that_occurred().into_iter();
+        let actions = self.collected.operation.actions_in_summary().into_iter();
         let counts: Vec<String> = actions
-            .map(|action| format!("{} {action}", self.summary.count(action)))
+            .map(|action| (self.summary.count(action), action))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, action)| format!("{count} {action}"))
             .collect();
         match end {
             _ if !counts.is_empty() => counts.join(", "),
@@ -37,19 +39,12 @@ impl Reporter {
             RunEnd::Complete | RunEnd::Failed(_) => self.without_counts.to_owned(),
         }
     }
-
-    /// Returns the actions that have a count above 0.
-    fn actions_that_occurred(&self) -> Vec<Action> {
-        let mut actions = self.collected.operation.actions_in_summary();
-        actions.retain(|action| self.summary.count(*action) > 0);
-        actions
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Resume;
+    use crate::event::{Action, Resume};
     use crate::exit::Exit;
     use crate::model::write_settings::DryRun;
     use crate::report::style::{Colors, Device, Format, Progress, Style, UnchangedLines};
