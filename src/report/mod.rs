@@ -21,7 +21,7 @@ mod text_lines;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub use diff::external::{ExternalDiff, ExternalVerdict, show_externally};
+pub use diff::external::{ExternalDiff, show_externally};
 pub use diff::kinds::{Cause, DifferenceKind};
 pub use diff::{Comparison, DiffLayout, Differences, NOT_VALIDATED, RecordChange, RecordDocument};
 pub use documents::history::HistoryDocument;

@@ -31,8 +31,7 @@ use crate::plan::saved::SavedPlan;
 use crate::plan::{Refusal, permissions};
 use crate::read::{Administrator, NamedSet};
 use crate::report::{
-    self, Comparison, DiffLayout, DifferenceKind, Differences, ExternalVerdict, Format, NOT_VALIDATED,
-    RunEnd, SetDocument,
+    self, Comparison, DiffLayout, DifferenceKind, Differences, Format, NOT_VALIDATED, RunEnd, SetDocument,
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
@@ -94,8 +93,8 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
             if matches!(style.format, Format::Lines | Format::Wide) && exit != Exit::Interrupted =>
         {
             let shown = found.non_empty();
-            let verdict = if shown.is_empty() {
-                Ok(ExternalVerdict::Equal)
+            let finds_difference = if shown.is_empty() {
+                Ok(false)
             } else {
                 report::show_externally(program, &shown)
             };
@@ -103,7 +102,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
             for line in found.describe_ownership_only_changes().iter().chain(&drift) {
                 report::print_note(line, style);
             }
-            external_exit(verdict, &found)
+            external_exit(finds_difference, &found)
                 .map(|exit| exit_for_chosen_difference_kinds(exit, &options, &found))
         }
         (outcome, _) => {
@@ -149,12 +148,12 @@ fn print_differences(
     }
 }
 
-/// Returns the exit code after an external diff. As in kubectl, the verdict of the external program counts for the
-/// objects that it compares. Changes that are not in these objects (of the record or of field ownership) count, too.
-fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) -> Result<Exit, Error> {
-    match verdict {
-        Ok(ExternalVerdict::Equal) if !found.has_results_beyond_unified_text() => Ok(Exit::Done),
-        Ok(ExternalVerdict::Equal | ExternalVerdict::Different) => Ok(Exit::Different),
+/// Returns the exit code after an external diff. As in kubectl, the external program decides about the objects that it
+/// compares. Changes that are not in these objects (of the record or of field ownership) count, too.
+fn external_exit(finds_difference: Result<bool, String>, found: &Differences) -> Result<Exit, Error> {
+    match finds_difference {
+        Ok(false) if !found.has_results_beyond_unified_text() => Ok(Exit::Done),
+        Ok(_) => Ok(Exit::Different),
         Err(message) => Err(Error::usage(
             message,
             "set KUBECTL_EXTERNAL_DIFF to a program that exits with 0 or 1, or unset it",

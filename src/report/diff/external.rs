@@ -20,31 +20,19 @@ pub struct ExternalDiff {
     pub arguments: Vec<String>,
 }
 
-/// The result of the program, by its exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExternalVerdict {
-    /// The directories are equal: exit code 0.
-    Equal,
-    /// The directories differ: exit code 1.
-    Different,
-}
-
 /// Writes both states of all objects into two temporary directories, `LIVE-…` and `MERGED-…`, and runs the program on
 /// these. If an object is compared with that of a base, the first one is `BASE-…`. The values of Secrets are masked in
-/// the files, as in the text of `diff` itself.
+/// the files, as in the text of `diff` itself. Returns whether the program finds a difference: its exit code is then 1.
 ///
 /// # Errors
 ///
 /// A message, if the program cannot be run or exits with a code above 1.
-pub fn show_externally(
-    program: &ExternalDiff,
-    differences: &[&Difference],
-) -> Result<ExternalVerdict, String> {
+pub fn show_externally(program: &ExternalDiff, differences: &[&Difference]) -> Result<bool, String> {
     let name = &program.program;
     let status = run(program, differences).map_err(|error| format!("failed to run {name:?}: {error}"))?;
     match status.code() {
-        Some(0) => Ok(ExternalVerdict::Equal),
-        Some(1) => Ok(ExternalVerdict::Different),
+        Some(0) => Ok(false),
+        Some(1) => Ok(true),
         _ => Err(format!("failed to run {name:?}: {status}")),
     }
 }

@@ -30,18 +30,14 @@ impl AnswerWanted {
     }
 }
 
-/// The subject of the first line.
-fn question_title(question: &Question) -> String {
-    match &question.set {
-        Some(set) => text_lines::set_title(set),
-        None => "records to repair".to_owned(),
-    }
-}
-
 /// Returns the lines above the question, the set and the cluster first.
 pub(super) fn lines(question: &Question) -> Vec<Line> {
     let columns = question.device.columns_or_default();
-    let mut lines = vec![header(&question_title(question), &question.place, columns)];
+    let title = match &question.set {
+        Some(set) => text_lines::set_title(set),
+        None => "records to repair".to_owned(),
+    };
+    let mut lines = vec![header(&title, &question.place, columns)];
     lines.extend(plan_line(question));
     lines.push(Line::default());
     let mut rows = danger_rows(question);
