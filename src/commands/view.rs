@@ -40,7 +40,7 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     let document = match viewed {
         // A usage error has no document.
         Err(error) if error.exit() != Exit::Usage => {
-            let document = add_wait(ViewDocument::from_error(known.set, &error), wait);
+            let document = ViewDocument::from_error(known.set, &error).with_wait(wait);
             report::print_if_json_or_yaml(&document, &known.place, style);
             return Err(error);
         }
@@ -49,21 +49,13 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     for warning in &document.warnings {
         report::print_warning(warning, style);
     }
-    let document = add_wait(document, wait);
+    let document = document.with_wait(wait);
     report::print_listing(&document, &known.place, style);
     Ok(if document.has_error() {
         Exit::Failed
     } else {
         Exit::Done
     })
-}
-
-/// Adds what the wait has reported, if the command has waited.
-fn add_wait(document: ViewDocument, wait: Option<Reporter>) -> ViewDocument {
-    match wait {
-        Some(reporter) => document.with_wait(reporter),
-        None => document,
-    }
 }
 
 /// Reads the set and its members, and waits with `--wait`. `known` gets the set and its cluster as soon as they are

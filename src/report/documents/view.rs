@@ -80,10 +80,12 @@ impl ViewDocument {
         }
     }
 
-    /// Adds what a wait has reported, and removes its progress.
+    /// Adds what a wait has reported, if the command has waited, and removes its progress.
     #[must_use]
-    pub fn with_wait(mut self, reporter: Reporter) -> Self {
-        let wait = reporter.finish_wait();
+    pub fn with_wait(mut self, reporter: Option<Reporter>) -> Self {
+        let Some(wait) = reporter.map(Reporter::finish_wait) else {
+            return self;
+        };
         self.warnings.extend(wait.warnings);
         Self {
             waiting: Some(wait.waiting.unwrap_or_default()),
