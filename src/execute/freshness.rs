@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// The time for which a judgement of deletes holds.
-const JUDGED_FOR: Duration = Duration::from_secs(10);
+pub const JUDGED_FOR: Duration = Duration::from_secs(10);
 /// A judgement that took long to read holds for this many times as long, so that a run spends at most about a tenth of
 /// its time on reading again, however many members the set has.
 const TIMES_THE_READ: u32 = 10;
@@ -35,6 +35,11 @@ impl Freshness {
 
     pub fn is_current(&self) -> bool {
         self.holds_until.get().is_some_and(|end| Instant::now() < end)
+    }
+
+    /// Returns the time until which what was read last counts as current.
+    pub fn holds_until(&self) -> Instant {
+        self.holds_until.get().unwrap_or_else(Instant::now)
     }
 
     /// Notes that the run has waited.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use controlplane::Grant;
 use http::Method;
@@ -59,6 +59,32 @@ fn what_was_kept_during_the_regular_prunes_keeps_its_owner_that_is_pruned_last()
     set.apply_through(&proxy, std::slice::from_ref(&kept), &[]);
     assert_stays(&marked);
     assert_stays(&late);
+}
+
+#[test]
+fn a_delete_that_the_server_has_no_capacity_for_is_judged_again() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [kept, old] = ["kept", "old"].map(|name| config_map(&home, name, "1"));
+    set.apply(&[kept.clone(), old.clone()]);
+    let (dependent, dependency, begun) = (kept.clone(), old.clone(), Mutex::new(None));
+    let proxy = Proxy::breaking(Fault::TooManyRequestsRetryAfter, move |sent| {
+        if !is_delete_of(sent, "old") {
+            return false;
+        }
+        let mut begun = begun.lock().expect("no panic");
+        let first = begun.get_or_insert_with(|| {
+            let annotations = json!({"config.kubernetes.io/depends-on": reference(&dependency)});
+            cluster().patch(&dependent, &json!({"metadata": {"annotations": annotations}}));
+            Instant::now()
+        });
+        first.elapsed() < Duration::from_secs(11)
+    });
+    let run = set
+        .apply_through(&proxy, std::slice::from_ref(&kept), &[])
+        .expect(0);
+    assert_eq!(run.results("skipped"), identities([&old]), "{}", run.stdout);
+    assert_stays(&old);
 }
 
 #[test]

@@ -79,6 +79,7 @@ fn who(connection: &Connection) -> Value {
         body: Bytes::from(
             json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).to_string(),
         ),
+        not_after: None,
     };
     let reply = runtime().block_on(connection.server.send(request));
     let reply = reply.unwrap_or_else(|error| panic!("{error}"));
@@ -363,6 +364,7 @@ fn a_token_of_openid_connect_is_used_while_it_is_valid() {
         body: Bytes::from(
             json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}).to_string(),
         ),
+        not_after: None,
     };
     let reply = runtime().block_on(administrator.server.send(request));
     let reply = reply.unwrap_or_else(|error| panic!("{error}"));

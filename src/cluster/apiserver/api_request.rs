@@ -5,6 +5,7 @@ use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::ApiErrorKind;
 use super::answer_body::Content;
@@ -27,6 +28,9 @@ pub struct ApiRequest {
     pub content_type: Option<&'static str>,
     /// The body; empty for none.
     pub body: Bytes,
+    /// The time after which the request is not sent any more, not even for the first time: what it was decided by may have
+    /// changed by then. `None` without a limit.
+    pub not_after: Option<Instant>,
 }
 
 /// The form of the body of a PATCH.
@@ -122,6 +126,7 @@ impl ApiRequest {
             answer: Content::Object,
             content_type: None,
             body: Bytes::new(),
+            not_after: None,
         }
     }
 
@@ -148,6 +153,7 @@ impl ApiRequest {
             answer: Content::Object,
             content_type: Some(patch.content_type()),
             body: body.into(),
+            not_after: None,
         }
     }
 
@@ -164,6 +170,7 @@ impl ApiRequest {
             answer: Content::Object,
             content_type: Some("application/json"),
             body: body.into(),
+            not_after: None,
         }
     }
 

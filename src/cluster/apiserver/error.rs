@@ -70,6 +70,9 @@ pub enum ApiErrorKind {
     /// The request was not sent, because this run could not renew its lease (`write_lease`) in time.
     #[error("not sent: for five minutes, this run could not renew its entry on the set's parent: {0}")]
     LeaseLost(String),
+    /// The request was not sent, because it was decided too long ago (`ApiRequest::not_after`).
+    #[error("not sent: it was decided too long ago")]
+    Outdated,
     /// The answer has more bytes than this.
     #[error("the answer of the server is too large: more than {} MiB", .0 >> 20)]
     TooLarge(usize),
@@ -177,11 +180,19 @@ impl ApiError {
         ApiErrorKind::LeaseLost(_) => {
             "run the same command again once the server answers and you may patch the set's parent".to_owned()
         },
+        ApiErrorKind::Outdated => "run the same command again".to_owned(),
         ApiErrorKind::Credential(_) => "log in again, then run the same command".to_owned(),
         ApiErrorKind::TooLarge(_) | ApiErrorKind::Unreadable(_) => {
             "check that --server is the URL of a Kubernetes API server".to_owned()
         }
     }
+    }
+}
+
+impl ApiError {
+    /// Returns whether the request was not sent, or not sent again, because it was decided too long ago.
+    pub fn is_outdated(&self) -> bool {
+        matches!(*self.kind, ApiErrorKind::Outdated)
     }
 }
 
@@ -198,6 +209,7 @@ impl ApiErrorKind {
             Self::Untrusted { .. }
             | Self::Credential(_)
             | Self::LeaseLost(_)
+            | Self::Outdated
             | Self::TooLarge(_)
             | Self::Unreadable(_) => Message::new(text),
         }
@@ -211,7 +223,11 @@ impl ApiErrorKind {
             // none of etcd.
             Self::Status(status) => status.code >= 500,
             Self::Connection { .. } | Self::Timeout { .. } | Self::TooLarge(_) | Self::Unreadable(_) => true,
-            Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } | Self::LeaseLost(_) => false,
+            Self::Untrusted { .. }
+            | Self::Credential(_)
+            | Self::NotSent { .. }
+            | Self::LeaseLost(_)
+            | Self::Outdated => false,
         }
     }
 

@@ -364,6 +364,9 @@ impl ApiServer {
             .wait_until_admitted(request)
             .await
             .map_err(ApiErrorKind::LeaseLost)?;
+        if request.not_after.is_some_and(|end| Instant::now() > end) {
+            return Err(ApiErrorKind::Outdated.into());
+        }
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.breaker.note_waiting();
         Ok(http_request)

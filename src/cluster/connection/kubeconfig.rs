@@ -381,7 +381,8 @@ mod tests {
         };
         let chosen = select_cluster_and_user(&kubeconfig, "FILE", &flags).expect("the user of the flags");
         assert_eq!((chosen.user.username, chosen.namespace), (None, None));
-        let chosen = select_cluster_and_user(&kubeconfig, "FILE", &names(None, None, Some("me"))).expect("a user");
+        let chosen =
+            select_cluster_and_user(&kubeconfig, "FILE", &names(None, None, Some("me"))).expect("a user");
         assert_eq!(chosen.user.username.as_deref(), Some("me"));
         for (names, expected) in [
             (

@@ -30,6 +30,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;
 use crate::error::{Error, ErrorKind};
+use crate::model::text::format_os_error;
 use crate::regular_file::{self, SMALL};
 
 /// The default time limit of one request. It is longer than the API server's own limit, so that the server's error

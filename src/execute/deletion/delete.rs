@@ -6,6 +6,7 @@ use std::iter;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::cluster::apiserver::{
     ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply, UnreachableWebhook,
@@ -65,12 +66,14 @@ pub struct DeleteContext<'a> {
 
 impl DeleteContext<'_> {
     /// Deletes the object as it was read. If it has changed since, it is judged again, at most [`JUDGEMENTS`] times.
-    pub async fn delete(&self, live: &Live) -> MemberReply {
+    /// Returns `None` if the request was not sent until `not_after`: then the judge has to be replaced.
+    pub async fn delete(&self, live: &Live, not_after: Instant) -> Option<MemberReply> {
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
-            current = match self.delete_unless_changed(live, &current).await {
-                DeleteAttempt::Ended(reply) => return *reply,
+            current = match self.delete_unless_changed(live, &current, not_after).await {
+                DeleteAttempt::Ended(reply) => return Some(*reply),
                 DeleteAttempt::Changed(fresh) => *fresh,
+                DeleteAttempt::Outdated => return None,
             };
             // A namespace or CRD that has changed may also have gained objects.
             if let Some(outcome) = self
@@ -78,21 +81,30 @@ impl DeleteContext<'_> {
                 .await
                 .pop()
             {
-                return reply_from_outcome(outcome);
+                return Some(reply_from_outcome(outcome));
             }
         }
         let error = "cannot be deleted: too many conflicting updates; run the same command again";
-        failed_reply(Subject::from_live(live), error.to_owned())
+        Some(failed_reply(Subject::from_live(live), error.to_owned()))
     }
 
     /// Deletes an object. `planned` is the object as the plan read it, `current` as it was read last. If the object has
-    /// changed since the last read, nothing is deleted, and the caller has to judge it again.
-    pub async fn delete_unless_changed(&self, planned: &Live, current: &Live) -> DeleteAttempt {
+    /// changed since the last read, nothing is deleted, and the caller has to judge it again; likewise if the request was
+    /// not sent until `not_after`, because the server had no capacity for it.
+    pub async fn delete_unless_changed(
+        &self,
+        planned: &Live,
+        current: &Live,
+        not_after: Instant,
+    ) -> DeleteAttempt {
         if let Some(outcome) = self.outcome_if_kept(planned, current) {
             return DeleteAttempt::ended(outcome);
         }
         let subject = Subject::from_live(planned);
-        let request = delete_request_for_purpose(current, DryRun::None, self.purpose);
+        let request = ApiRequest {
+            not_after: Some(not_after),
+            ..delete_request_for_purpose(current, DryRun::None, self.purpose)
+        };
         let earlier_attempts = match self.server.send(request).await {
             Ok(reply) if is_answer_about(&reply, current) => {
                 return DeleteAttempt::ended(ObjectOutcome {
@@ -104,6 +116,7 @@ impl DeleteContext<'_> {
                 return DeleteAttempt::ended(ObjectOutcome::new(subject, self.done));
             }
             Err(error) if error.is_missing_object() => return self.gone_already(subject),
+            Err(error) if error.is_outdated() => return DeleteAttempt::Outdated,
             Err(error) if error.has_status_code(StatusCode::CONFLICT) => error.earlier_attempts,
             Err(error) => return DeleteAttempt::failed(subject, &error),
             // The answer is about another object, so it does not say whether this one was deleted.
@@ -232,6 +245,7 @@ fn delete_request_for_purpose(live: &Live, dry_run: DryRun, purpose: DeletePurpo
         answer: Content::Object,
         content_type: Some("application/json"),
         body: Bytes::from(options.to_string()),
+        not_after: None,
     }
 }
 
@@ -241,6 +255,8 @@ pub enum DeleteAttempt {
     Ended(Box<MemberReply>),
     /// Nothing was deleted, because the object has changed. Holds the object as it was read again.
     Changed(Box<Live>),
+    /// The request was not sent in time, or not sent again.
+    Outdated,
 }
 
 impl DeleteAttempt {

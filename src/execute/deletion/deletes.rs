@@ -264,21 +264,30 @@ impl Deletes<'_, '_> {
             self.stayed_in_wave.set(None);
             self.freshness.mark_outdated();
         }
-        self.judge_again_if_outdated().await;
-        if self.not_judged.borrow().is_some() || self.execution.interrupt.is_requested() {
-            return DeleteAnswer::NotSent;
+        loop {
+            self.judge_again_if_outdated().await;
+            if self.not_judged.borrow().is_some() || self.execution.interrupt.is_requested() {
+                return DeleteAnswer::NotSent;
+            }
+            let judge = Rc::clone(&self.judge.borrow());
+            if judge.is_desired(live) {
+                return DeleteAnswer::AppliedUnderOtherGroup;
+            }
+            if let Some(outcome) = self.outcome_if_kept_for_its_contents(live) {
+                return DeleteAnswer::Deleted(Box::new(reply_from_outcome(outcome)));
+            }
+            let context = self.execution.delete_context(self.waves.action, &judge);
+            // Otherwise, the request has waited until its judgement was outdated.
+            if let Some(reply) = context.delete(live, self.freshness.holds_until()).await {
+                return DeleteAnswer::Deleted(Box::new(reply));
+            }
         }
-        let judge = Rc::clone(&self.judge.borrow());
-        if judge.is_desired(live) {
-            return DeleteAnswer::AppliedUnderOtherGroup;
-        }
-        let holds_kept = outcome_if_container_holds_kept(&self.deleted.borrow().kept_objects, live);
-        let kept = holds_kept.or_else(|| self.containers_to_keep.borrow().get(&live.uid).cloned());
-        if let Some(outcome) = kept {
-            return DeleteAnswer::Deleted(Box::new(reply_from_outcome(outcome)));
-        }
-        let context = self.execution.delete_context(self.waves.action, &judge);
-        DeleteAnswer::Deleted(Box::new(context.delete(live).await))
+    }
+
+    /// Returns the outcome of a container that is kept because of an object in it; `None` for all other objects.
+    fn outcome_if_kept_for_its_contents(&self, live: &Live) -> Option<ObjectOutcome> {
+        outcome_if_container_holds_kept(&self.deleted.borrow().kept_objects, live)
+            .or_else(|| self.containers_to_keep.borrow().get(&live.uid).cloned())
     }
 
     /// Judges the deletes again if what was read last is outdated, and lists the contents of containers again.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::cluster::apiserver::{ApiError, ApiRequest};
 use crate::compare::ignore;
@@ -21,6 +22,7 @@ use crate::compare::ownership::CLIENT_SIDE_APPLY;
 use crate::event::{Action, Claims, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, DeletePurpose, JUDGEMENTS};
+use crate::execute::freshness::JUDGED_FOR;
 use crate::execute::kinds::ChangedKinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed_reply};
 use crate::execute::members::apply_as_read::Expected;
@@ -56,7 +58,7 @@ pub struct ObjectToRecreate {
 enum DeleteEnd {
     /// The object is deleted.
     Deleted,
-    /// The object has changed since it was judged, and was not deleted.
+    /// The object has changed since it was judged, or the judgement is outdated, and it was not deleted.
     Changed,
 }
 
@@ -324,9 +326,11 @@ impl Execution<'_> {
             },
             ..self.delete_context(Action::Recreated, &judge)
         };
-        let reply = match context.delete_unless_changed(&old.live, &old.live).await {
+        let not_after = Instant::now() + JUDGED_FOR;
+        let attempt = context.delete_unless_changed(&old.live, &old.live, not_after);
+        let reply = match attempt.await {
             DeleteAttempt::Ended(reply) => reply,
-            DeleteAttempt::Changed(_) => return Ok(DeleteEnd::Changed),
+            DeleteAttempt::Changed(_) | DeleteAttempt::Outdated => return Ok(DeleteEnd::Changed),
         };
         match (reply.webhook, reply.outcome.error, reply.outcome.action) {
             (Some(webhook), Some(error), _) => Err(NotRecreated::until_webhook_answers(webhook, &error.text)),
