@@ -41,6 +41,11 @@ impl GroupKind {
         self.group.is_empty() && self.kind == "Namespace"
     }
 
+    /// Returns whether this is the kind `APIService`.
+    pub fn is_api_service(&self) -> bool {
+        self.group == "apiregistration.k8s.io" && self.kind == "APIService"
+    }
+
     /// Returns the kind `CustomResourceDefinition`.
     pub fn custom_resource_definition() -> Self {
         Self::new("apiextensions.k8s.io", "CustomResourceDefinition")

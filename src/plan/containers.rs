@@ -1,6 +1,9 @@
 //! Containers, which are namespaces and CRDs: deleting a container deletes the objects in it. If the garbage collector
 //! deletes the container of a desired or kept object, that object is deleted, too.
 //!
+//! An `APIService` holds the objects of its group in a similar way: deleting it deletes none of them, but afterwards
+//! nobody can read or delete them.
+//!
 //! The indexes find the objects of a container without a look at every object.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -28,6 +31,12 @@ pub fn is_namespace_or_crd_kind(kind: &GroupKind) -> bool {
     )
 }
 
+/// Returns the group that this `APIService` serves, whose name is `VERSION.GROUP`; `None` for any other object.
+pub(super) fn group_of_api_service(key: &ObjectKey) -> Option<&str> {
+    let (_, group) = key.name.split_once('.')?;
+    key.group_kind.is_api_service().then_some(group)
+}
+
 /// Returns whether deleting the object would delete the set's parent: it is the parent's namespace, or
 /// the CRD of its kind.
 pub fn holds_parent_of(set: &Set, live: &Live) -> bool {
@@ -45,6 +54,7 @@ fn kind_defined_by_live_crd(live: &Live) -> Option<&GroupKind> {
 #[derive(Debug, Clone, Default)]
 pub(super) struct ContainerIndex<'a> {
     in_namespace: HashMap<&'a str, Vec<&'a ObjectKey>>,
+    in_group: HashMap<&'a str, Vec<&'a ObjectKey>>,
     of_kind: HashMap<&'a GroupKind, Vec<&'a ObjectKey>>,
 }
 
@@ -55,15 +65,18 @@ impl<'a> ContainerIndex<'a> {
             if let Some(namespace) = &key.namespace {
                 index.in_namespace.entry(namespace).or_default().push(key);
             }
+            index.in_group.entry(&key.group_kind.group).or_default().push(key);
             index.of_kind.entry(&key.group_kind).or_default().push(key);
         }
         index
     }
 
-    /// Returns the objects that deleting this container would delete; none if it is not a container.
+    /// Returns the objects that would be lost with this container or `APIService`; none if the object is neither.
     pub(super) fn objects_in(&self, container: &Live) -> &[&'a ObjectKey] {
         let held = if container.key.group_kind.is_namespace() {
             self.in_namespace.get(container.key.name.as_str())
+        } else if let Some(group) = group_of_api_service(&container.key) {
+            self.in_group.get(group)
         } else {
             kind_defined_by_live_crd(container).and_then(|kind| self.of_kind.get(kind))
         };
@@ -110,10 +123,13 @@ impl KeptObjects {
         self.contains(&live.key) || self.kept_object_in(live).is_some()
     }
 
-    /// Returns a kept object that deleting this container would delete.
+    /// Returns a kept object that would be lost with this container or `APIService`.
     pub fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
         if container.key.group_kind.is_namespace() {
             self.in_namespace.get(&container.key.name)
+        } else if let Some(group) = group_of_api_service(&container.key) {
+            let kept = self.of_kind.values();
+            kept.filter(|key| key.group_kind.group == group).min()
         } else {
             self.of_kind.get(kind_defined_by_live_crd(container)?)
         }

@@ -34,7 +34,7 @@ pub enum ReasonToKeep {
     },
     /// The member is the namespace of the set's parent, or the CRD of the parent's kind.
     HoldsParent,
-    /// The member contains an object that is kept.
+    /// The member is the container or the `APIService` of an object that is kept.
     HoldsKept { kept: ObjectKey },
     /// The member contains an object outside of the set that an annotation or label keeps.
     HoldsAnnotated {
@@ -98,7 +98,7 @@ impl fmt::Display for ReasonToKeep {
                 write!(f, "already being deleted{obstacles}")
             }
             Self::Protected { keep_annotation } => write!(f, "kept by {keep_annotation}"),
-            Self::HoldsKept { kept } => write!(f, "it contains {kept}, which is kept"),
+            Self::HoldsKept { kept } => write!(f, "it holds {kept}, which is kept"),
             Self::HoldsAnnotated {
                 annotated,
                 keep_annotation,

@@ -26,7 +26,7 @@ impl DeletedObjects {
 
     pub(super) fn extend<'l>(&mut self, objects: impl Iterator<Item = &'l Live>) {
         for live in objects {
-            if live.key.group_kind == GroupKind::new("apiregistration.k8s.io", "APIService") {
+            if live.key.group_kind.is_api_service() {
                 self.api_services.insert(live.key.name.clone());
             }
             self.uids.insert(live.uid.clone());

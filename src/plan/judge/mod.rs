@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter;
 
-use super::containers::{ContainerIndex, KeptObjects};
+use super::containers::{ContainerIndex, KeptObjects, group_of_api_service};
 use super::data_loss::DeletedObjects;
 use super::dependencies::find_live_dependencies;
 use super::dependents::{Dependent, Dependents, Detachment};
@@ -281,7 +281,9 @@ impl<'a> Judge<'a> {
 
     /// Returns the reason to keep an object because other objects stay: it contains them, or they depend on it.
     fn reason_to_keep_for_others(&self, live: &Live) -> Option<ReasonToKeep> {
-        if let Some(kept) = self.kept.kept_object_in(live) {
+        if let Some(kept) = self.kept.kept_object_in(live)
+            && !self.is_replaced_api_service(live)
+        {
             return Some(ReasonToKeep::HoldsKept { kept: kept.clone() });
         }
         let dependent = self.needed_by_kept.get(&live.key);
@@ -297,6 +299,12 @@ impl<'a> Judge<'a> {
         }
         // As long as any member is kept, the parent is kept to record it, and with the parent its namespace and CRD.
         (!self.kept.is_empty() && holds_parent_of(self.set, live)).then_some(ReasonToKeep::HoldsParent)
+    }
+
+    /// Returns whether the manifests hold another `APIService` of the same group: it serves the objects of this one.
+    fn is_replaced_api_service(&self, live: &Live) -> bool {
+        let group = group_of_api_service(&live.key);
+        group.is_some() && self.desired.iter().any(|key| group_of_api_service(key) == group)
     }
 
     /// Returns the reason to keep a container because of the objects with a keep annotation in it.
@@ -329,7 +337,7 @@ impl<'a> Judge<'a> {
     pub(super) fn refuse_to_delete(&self, live: &Live) -> Vec<Refusal> {
         let mut refusals = Vec::new();
         let desired = self.desired_index.objects_in(live);
-        if !desired.is_empty() {
+        if !desired.is_empty() && !self.is_replaced_api_service(live) {
             refusals.push(Refusal::HoldsDesired {
                 container: live.key.clone(),
                 desired: desired.iter().map(|key| (*key).clone()).collect(),

@@ -16,6 +16,7 @@ use crate::plan::fixtures::{desired, live, policy, set};
 use crate::plan::{Observed, Risk, plan};
 
 const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
+const API_SERVICE: &str = "APIService.apiregistration.k8s.io";
 
 fn owned_by(owner: &Live) -> OwnerReference {
     OwnerReference {
@@ -79,6 +80,7 @@ fn nothing(_: &Live) -> Around {
 fn cases() -> Vec<Case> {
     let mut cases = cases_by_itself();
     cases.extend(cases_of_surroundings());
+    cases.extend(cases_of_api_services());
     cases
 }
 
@@ -216,6 +218,40 @@ fn cases_of_surroundings() -> Vec<Case> {
                 ..self::live("ConfigMap.example.com", Some("shop"), "a")
             }],
             desired: vec![desired("ConfigMap.example.com", Some("shop"), "a")],
+            ..Around::default()
+        }),
+    ]
+}
+
+/// The rules for an `APIService`, which serves the objects of its group.
+fn cases_of_api_services() -> Vec<Case> {
+    let case = |rule, around| Case {
+        rule,
+        live: live(API_SERVICE, None, "v1.wardle.example"),
+        change: unchanged,
+        around,
+    };
+    vec![
+        case("holds kept", |_| Around {
+            members: vec![kept(live("Flunder.wardle.example", Some("old"), "kept"))],
+            ..Around::default()
+        }),
+        case("holds desired", |_| Around {
+            desired: vec![desired("Flunder.wardle.example", Some("old"), "b")],
+            ..Around::default()
+        }),
+        // The objects of another group, and those that another version serves.
+        case("pruned", |_| Around {
+            members: vec![kept(live("Flunder.example", Some("old"), "kept"))],
+            desired: vec![desired("Flunder.v1.wardle.example", Some("old"), "b")],
+            ..Around::default()
+        }),
+        case("pruned", |_| Around {
+            members: vec![kept(live("Flunder.wardle.example", Some("old"), "kept"))],
+            desired: vec![
+                desired("Flunder.wardle.example", Some("old"), "b"),
+                desired(API_SERVICE, None, "v2.wardle.example"),
+            ],
             ..Around::default()
         }),
     ]

@@ -1,5 +1,6 @@
-//! The order of prunes: the reverse of the order of applying, with two exceptions. Objects with `PruneLast=true` are
-//! pruned last, and an object is pruned after its dependents.
+//! The order of prunes: the reverse of the order of applying, with three exceptions. Objects with `PruneLast=true` are
+//! pruned last, an object is pruned after its dependents, and what an `APIService` serves is pruned first: then the
+//! server behind it still answers. The `APIService` is one of their dependencies.
 //!
 //! The namespace or CRD of an object that is pruned last is pruned last as well: deleting it earlier would delete the
 //! object with it. The dependencies of such an object are pruned last, too, because the object still needs them.
@@ -73,8 +74,12 @@ struct LeavingObjects<'l> {
     objects: Vec<&'l Live>,
     /// The number of `objects` that the run deletes.
     prune_count: usize,
-    /// The dependencies: a dependent, and what it depends on.
+    /// The dependencies: a dependent, and what it depends on. Those of `served` are among them.
     edges: BTreeSet<OrderEdge>,
+    /// The objects that an `APIService` serves, each with that `APIService`.
+    served: BTreeSet<OrderEdge>,
+    /// The objects in a namespace or of a CRD, each with that container: deleting the container deletes its objects.
+    contained: Vec<OrderEdge>,
 }
 
 impl<'l> LeavingObjects<'l> {
@@ -84,7 +89,16 @@ impl<'l> LeavingObjects<'l> {
             .filter(|skip| matches!(skip.reason, ReasonToKeep::Terminating { .. }));
         let objects: Vec<&Live> = prunes.iter().chain(terminating.map(|skip| &skip.live)).collect();
         let indexes: HashMap<&ObjectKey, usize> = index_by_key(&objects);
-        let mut edges = BTreeSet::new();
+        let (served, contained): (Vec<OrderEdge>, Vec<OrderEdge>) =
+            edges_from_contents_to_containers(&objects, &indexes)
+                .into_iter()
+                .partition(|(_, container)| objects[*container].key.group_kind.is_api_service());
+        // What is deleted after the parent must not be waited for; see below.
+        let served = served
+            .into_iter()
+            .filter(|(object, _)| !holds_parent_of(set, objects[*object]));
+        let served: BTreeSet<OrderEdge> = served.collect();
+        let mut edges = served.clone();
         for (dependent, live) in objects.iter().enumerate() {
             let dependencies = live.dependencies.objects.iter();
             for dependency in dependencies.filter_map(|key| indexes.get(key).copied()) {
@@ -100,21 +114,19 @@ impl<'l> LeavingObjects<'l> {
             prune_count: prunes.len(),
             objects,
             edges,
+            served,
+            contained,
         }
     }
 
     /// Ranks the prunes. If dependencies form a cycle, all are dropped, so that a set can always be deleted; `warnings`
-    /// gets a warning. The order is then that of the waves.
+    /// gets a warning. The order is then that of the waves. The dependencies on an `APIService` are dropped only if they
+    /// form a cycle themselves.
     fn rank_prunes_or_drop_dependencies(&mut self, warnings: &mut Vec<String>) -> Vec<Rank> {
-        if !self.edges.is_empty() {
-            let mut graph = DependencyGraph::new(self.objects.iter().map(|live| prune_wave_of(live)));
-            for (earlier, later) in self
-                .edges
-                .iter()
-                .copied()
-                .chain(self.edges_from_contents_to_containers())
-            {
-                graph.add_edge(earlier, later);
+        while !self.edges.is_empty() {
+            let mut graph = DependencyGraph::new(self.waves());
+            for (earlier, later) in self.edges.iter().chain(&self.contained) {
+                graph.add_edge(*earlier, *later);
             }
             match graph.ranks() {
                 Ok(mut ranks) => {
@@ -132,7 +144,10 @@ impl<'l> LeavingObjects<'l> {
                         "dependencies form a cycle, so objects are deleted in the order of their kinds: {}",
                         names.join(" -> ")
                     ));
-                    self.edges.clear();
+                    if self.edges == self.served {
+                        self.served.clear();
+                    }
+                    self.edges.clone_from(&self.served);
                 }
             }
         }
@@ -142,17 +157,17 @@ impl<'l> LeavingObjects<'l> {
             .collect()
     }
 
-    /// Returns an edge from each object in a container to the container, because deleting the container deletes its objects.
-    fn edges_from_contents_to_containers(&self) -> Vec<OrderEdge> {
-        let indexes = index_by_key(&self.objects);
-        let containers = ContainerIndex::new(self.objects.iter().map(|live| &live.key));
-        let mut edges = Vec::new();
-        for (container, live) in self.objects.iter().enumerate() {
-            let contents = containers.objects_in(live).iter();
-            let before_container = contents.map(|key| (indexes[*key], container));
-            edges.extend(before_container.filter(|(object, _)| *object != container));
-        }
-        edges
+    /// Returns the wave of each object: that of its kind, or the first one if an `APIService` serves the object.
+    fn waves(&self) -> impl Iterator<Item = usize> {
+        let served: HashSet<usize> = self.served.iter().map(|(object, _)| *object).collect();
+        let objects = self.objects.iter().enumerate();
+        objects.map(move |(index, live)| {
+            if served.contains(&index) {
+                0
+            } else {
+                prune_wave_of(live)
+            }
+        })
     }
 
     /// Returns the dependents of each prune. They have to be gone before the prune is deleted.
@@ -187,6 +202,21 @@ impl<'l> LeavingObjects<'l> {
             others = rest;
         }
     }
+}
+
+/// Returns an edge from each object in a container to the container.
+fn edges_from_contents_to_containers(
+    objects: &[&Live],
+    indexes: &HashMap<&ObjectKey, usize>,
+) -> Vec<OrderEdge> {
+    let containers = ContainerIndex::new(objects.iter().map(|live| &live.key));
+    let mut edges = Vec::new();
+    for (container, live) in objects.iter().enumerate() {
+        let contents = containers.objects_in(live).iter();
+        let before_container = contents.map(|key| (indexes[*key], container));
+        edges.extend(before_container.filter(|(object, _)| *object != container));
+    }
+    edges
 }
 
 fn index_by_key<'l>(objects: &[&'l Live]) -> HashMap<&'l ObjectKey, usize> {

@@ -171,6 +171,53 @@ fn a_cycle_leaves_the_order_of_the_waves() {
     assert_eq!(names(&steps.regular), [["between", "inside"], ["other", "shop"]]);
 }
 
+#[test]
+fn what_an_api_service_serves_is_gone_before_it_and_before_its_server() {
+    let api = live("APIService.apiregistration.k8s.io", None, "v1.wardle.example");
+    let served = live("Flunder.wardle.example", Some("shop"), "served");
+    let server = live("Deployment.apps", Some("shop"), "server");
+    let [one, two] = ["one", "two"].map(|name| live("Role.rbac.authorization.k8s.io", Some("shop"), name));
+    let waves = [
+        vec!["served"],
+        vec!["v1.wardle.example"],
+        vec!["server"],
+        vec!["one", "two"],
+        vec!["shop"],
+    ];
+    // A cycle of other objects changes nothing.
+    for (one, cycles) in [(one.clone(), 0), (after(one, &[&two]), 1)] {
+        let two = after(two.clone(), &[&one]);
+        let prunes = vec![api.clone(), served.clone(), server.clone(), one, two];
+        let prunes = prunes
+            .into_iter()
+            .chain([live("Namespace", None, "shop")])
+            .collect();
+        let steps = PruneSteps::new(&set_elsewhere(), prunes, &[]);
+        assert_eq!(steps.ignored.len(), cycles, "{:?}", steps.ignored);
+        assert_eq!(names(&steps.regular)[..2], waves[..2]);
+        assert_eq!(steps.after[&api.key], std::slice::from_ref(&served));
+        if cycles == 1 {
+            assert_eq!(names(&steps.regular), waves);
+        }
+    }
+
+    // Two versions hold each other only if they serve the group of `APIService`s.
+    let api = |name| live("APIService.apiregistration.k8s.io", None, name);
+    let prunes = ["v1.apiregistration.k8s.io", "v1beta1.apiregistration.k8s.io"]
+        .map(api)
+        .to_vec();
+    let steps = PruneSteps::new(&set_elsewhere(), prunes, &[]);
+    assert_eq!((steps.regular.len(), steps.ignored.len()), (1, 1));
+
+    let late = last(served.clone());
+    let steps = PruneSteps::new(
+        &set_elsewhere(),
+        vec![api("v1.wardle.example"), late, server],
+        &[],
+    );
+    assert_eq!(names(&steps.last), [["served"], ["v1.wardle.example"]]);
+}
+
 /// A definition of its own kind, as only a hostile one is.
 #[test]
 fn containers_that_hold_each_other_end_the_search_for_cycles() {

@@ -100,9 +100,9 @@ pub enum Refusal {
         unknown: Vec<String>,
     },
     /// A container would be pruned that holds objects of the manifests.
-    #[error("{container}: no longer in the manifests, but contains objects of the manifests: {}", first_names_and_more(.desired))]
+    #[error("{container}: no longer in the manifests, but holds objects of the manifests: {}", first_names_and_more(.desired))]
     HoldsDesired {
-        /// The namespace or CRD.
+        /// The namespace, CRD or `APIService`.
         container: ObjectKey,
         /// Objects of the manifests.
         desired: Vec<ObjectKey>,
