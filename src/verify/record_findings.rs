@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::{Finding, Rule};
-use crate::cluster::discovery::Discovery;
+use crate::cluster::discovery::{Discovery, ReasonToKeepKind};
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ParentAnnotations, ParentFault, Reading};
@@ -64,6 +64,10 @@ fn check_entry(
         Finding::new(Rule::UnknowableKind, key, message).with_hint(hint)
     };
     Some(match entry {
+        RecordedKind::Kept(kept) if kept.reason == ReasonToKeepKind::BuiltIn => unknowable(
+            kept.reason.to_string(),
+            "wait until all API servers are upgraded; if Kubernetes has dropped the kind, remove it from the annotation",
+        ),
         RecordedKind::Kept(kept) => unknowable(
             kept.reason.to_string(),
             "fix or delete its CustomResourceDefinition, or ask for the permission",

@@ -3,40 +3,9 @@
 
 use super::object::ObjectView;
 use super::{BuiltInRules, JobGoal, Readiness, RuleSet, StatusRules, pod, workloads};
+use crate::model::built_in_kinds::is_served_by_kubernetes_itself;
 use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
-
-/// The groups that Kubernetes serves itself. Kinds of other groups that end with `k8s.io` are custom resources.
-const GROUPS_SERVED_BY_KUBERNETES: [&str; 23] = [
-    "",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "apiregistration.k8s.io",
-    "apps",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "extensions",
-    "flowcontrol.apiserver.k8s.io",
-    "networking.k8s.io",
-    "node.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "resource.k8s.io",
-    "scheduling.k8s.io",
-    "storage.k8s.io",
-    "storagemigration.k8s.io",
-];
-
-/// Returns whether Kubernetes serves this group itself.
-pub(super) fn is_served_by_kubernetes_itself(group: &str) -> bool {
-    GROUPS_SERVED_BY_KUBERNETES.contains(&group)
-}
 
 /// The rule of kstatus for a kind.
 enum KstatusRule {

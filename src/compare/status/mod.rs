@@ -26,6 +26,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::model::built_in_kinds::is_served_by_kubernetes_itself;
 use crate::model::deletion_obstacles::{join_obstacles_after, list_deletion_obstacles};
 use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
@@ -240,7 +241,7 @@ impl StatusRules {
             return readiness;
         }
         let own = self.own.as_deref().filter(|own| own.covers(group_kind));
-        let is_served_by_kubernetes = built_in_kinds::is_served_by_kubernetes_itself(&group_kind.group);
+        let is_served_by_kubernetes = is_served_by_kubernetes_itself(&group_kind.group);
         if own.is_none()
             && !is_served_by_kubernetes
             && let Some(reason) = conventions::reason_for_suspension_by_manifest(object)

@@ -235,7 +235,9 @@ fn find_member_resource(manifest: &Manifest, discovery: &Discovery) -> Result<Re
 /// not looked up.
 fn why_crd_is_not_served<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'d ReasonToKeepKind> {
     match discovery.judgement_on_missing_kind(kind) {
-        Some(MissingKind::Kept(kept)) => Some(&kept.reason),
+        Some(MissingKind::Kept(kept)) => {
+            Some(&kept.reason).filter(|reason| **reason != ReasonToKeepKind::BuiltIn)
+        }
         _ => None,
     }
 }

@@ -118,6 +118,33 @@ impl<'a> TypeMeta<'a> {
     }
 }
 
+/// The groups with a dot in their name that Kubernetes serves itself. Kinds of other groups that end with `k8s.io` are
+/// custom resources.
+const GROUPS_SERVED_BY_KUBERNETES: [&str; 17] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
+/// Returns whether Kubernetes serves this group itself. The group of a CRD has a dot in its name.
+pub fn is_served_by_kubernetes_itself(group: &str) -> bool {
+    !group.contains('.') || GROUPS_SERVED_BY_KUBERNETES.contains(&group)
+}
+
 /// Returns whether objects of this kind are compared by the table rather than by the
 /// definition of a custom resource.
 pub fn is_built_in(api_version: &str, kind: &str) -> bool {

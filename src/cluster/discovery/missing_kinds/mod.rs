@@ -2,8 +2,8 @@
 //!
 //! Discovery may omit a kind that exists: the aggregated document lags seconds behind a new `CustomResourceDefinition`,
 //! and a starting API server answers 200 without the groups of custom resources. So a kind counts as gone only if
-//! discovery does not list it, no definition defines it, and no aggregated API could serve it. This module sends
-//! nothing; `read::kinds_missing_from_discovery` reads the evidence.
+//! discovery does not list it, no definition defines it, no aggregated API could serve it, and Kubernetes does not serve
+//! its group itself. This module sends nothing; `read::kinds_missing_from_discovery` reads the evidence.
 
 mod evidence;
 
@@ -12,6 +12,7 @@ use std::fmt;
 pub use evidence::{AggregatedApi, Definition, Evidence, Forbidden};
 
 use super::Discovery;
+use crate::model::built_in_kinds::is_served_by_kubernetes_itself;
 use crate::model::identity::GroupKind;
 
 /// The judgement on a kind that discovery does not list.
@@ -43,6 +44,9 @@ pub enum ReasonToKeepKind {
     NoVersionServed(String),
     /// The `CustomResourceDefinition` of the kind, which has this name, is not established.
     NotEstablished(String),
+    /// Kubernetes serves the group itself. During an upgrade of a control plane, the kind may be known to only some of
+    /// its API servers, and nothing but a definition takes its objects along when it goes.
+    BuiltIn,
     /// Without this permission, it cannot be known whether the kind is gone.
     Forbidden(&'static str),
 }
@@ -61,20 +65,23 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> M
     // The deprecated form of the record names the resource, in lower case.
     let names_kind = entry.kind.starts_with(|first: char| first.is_ascii_uppercase());
     let kind = names_kind.then(|| entry.clone());
-    let definitions = match &evidence.definitions {
-        Ok(definitions) => definitions,
-        Err(forbidden) => return kept_without_permission(forbidden, kind),
-    };
+    let definitions = evidence.definitions.iter().flatten();
     if let Some(definition) = definitions
-        .iter()
         .filter(|definition| definition.is_named_by_entry(entry))
         .min_by_key(|definition| definition.state)
     {
         return definition.judge_missing_kind();
     }
-    let aggregated = match &evidence.aggregated {
+    if is_served_by_kubernetes_itself(&entry.group) {
+        let reason = ReasonToKeepKind::BuiltIn;
+        return MissingKind::Kept(KeptKind { kind, reason });
+    }
+    let aggregated = match evidence.definitions.as_ref().and(evidence.aggregated.as_ref()) {
         Ok(aggregated) => aggregated,
-        Err(forbidden) => return kept_without_permission(forbidden, kind),
+        Err(Forbidden(permission)) => {
+            let reason = ReasonToKeepKind::Forbidden(permission);
+            return MissingKind::Kept(KeptKind { kind, reason });
+        }
     };
     match aggregated
         .iter()
@@ -83,15 +90,6 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> M
         Some(api) => MissingKind::Expected(ReasonToExpectKind::Aggregated(api.name.clone())),
         None => MissingKind::Gone,
     }
-}
-
-/// Returns the judgement that a kind is kept because the user lacks this permission; `kind` is `None` if the record
-/// names only the resource.
-fn kept_without_permission(Forbidden(permission): &Forbidden, kind: Option<GroupKind>) -> MissingKind {
-    MissingKind::Kept(KeptKind {
-        kind,
-        reason: ReasonToKeepKind::Forbidden(permission),
-    })
 }
 
 impl ReasonToKeepKind {
@@ -104,7 +102,7 @@ impl ReasonToKeepKind {
     /// them or not (`crd_finalizer.go`).
     pub fn hides_objects(&self) -> bool {
         match self {
-            Self::NoVersionServed(_) | Self::Forbidden(_) => true,
+            Self::NoVersionServed(_) | Self::BuiltIn | Self::Forbidden(_) => true,
             Self::NotEstablished(_) | Self::DefinitionTerminating(_) => false,
         }
     }
@@ -132,6 +130,9 @@ impl fmt::Display for ReasonToKeepKind {
             }
             Self::NotEstablished(name) => {
                 write!(f, "CustomResourceDefinition {name} is not established")
+            }
+            Self::BuiltIn => {
+                f.write_str("it is a kind of Kubernetes, which another API server may still serve")
             }
             Self::Forbidden(permission) => {
                 write!(f, "it may still exist, and you cannot {permission}")

@@ -53,6 +53,12 @@ fn a_kind_is_gone_only_if_nothing_defines_or_could_serve_it() {
     let heard = evidence(vec![], vec![aggregated("aggregated.example.com")]);
     let name = "widgets.example.com".to_owned();
     let by_definition = MissingKind::Expected(ReasonToExpectKind::Defined(name));
+    let built_in = |group, kind| {
+        MissingKind::Kept(KeptKind {
+            kind: Some(GroupKind::new(group, kind)),
+            reason: ReasonToKeepKind::BuiltIn,
+        })
+    };
     let by_api = MissingKind::Expected(ReasonToExpectKind::Aggregated("v1.down.example.com".to_owned()));
     let table = [
         ("Widget.example.com", &nothing, MissingKind::Gone),
@@ -66,6 +72,15 @@ fn a_kind_is_gone_only_if_nothing_defines_or_could_serve_it() {
         ("Widget.example.com", &silent, MissingKind::Gone),
         ("Widget.down.example.com", &silent, by_api),
         ("Widget.aggregated.example.com", &heard, MissingKind::Gone),
+        // Another API server of the cluster may serve a kind of Kubernetes.
+        ("Pod", &nothing, built_in("", "Pod")),
+        ("Deployment.apps", &nothing, built_in("apps", "Deployment")),
+        (
+            "RuntimeClass.node.k8s.io",
+            &nothing,
+            built_in("node.k8s.io", "RuntimeClass"),
+        ),
+        ("HTTPRoute.gateway.networking.k8s.io", &nothing, MissingKind::Gone),
     ];
     for (entry, evidence, expected) in table {
         assert_eq!(judged(entry, evidence), expected, "{entry} {evidence:?}");
@@ -155,6 +170,10 @@ fn what_may_not_be_read_keeps_the_kind_and_names_the_permission() {
     };
     let widget = GroupKind::new("example.com", "Widget");
     let gizmo = GroupKind::new("example.com", "Gizmo");
+    let pod = MissingKind::Kept(KeptKind {
+        kind: Some(GroupKind::new("", "Pod")),
+        reason: ReasonToKeepKind::BuiltIn,
+    });
     let table = [
         (
             "Widget.example.com",
@@ -171,6 +190,7 @@ fn what_may_not_be_read_keeps_the_kind_and_names_the_permission() {
             &no_services,
             kept(Some(gizmo), "list services"),
         ),
+        ("Pod", &no_definitions, pod),
     ];
     for (entry, evidence, expected) in table {
         assert_eq!(judged(entry, evidence), expected, "{entry}");
