@@ -128,11 +128,15 @@ impl fmt::Display for ReasonToKeep {
             Self::OwnedCopy(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
             Self::CopiedLabel { writers } => {
                 let cause = describe_label_writers(writers);
-                match writers.iter().find(|writer| !writer.starts_with("kubectl")) {
+                match find_possible_applier(writers) {
                     Some(writer) => write!(
                         f,
                         "{cause}; {REMOVE_LABEL}, delete the object, or pass --field-manager {} if {writer} applies this set",
                         shell_word(writer)
+                    ),
+                    None if is_merged(writers) => write!(
+                        f,
+                        "{cause}; restore the object to the manifests and apply it, {REMOVE_LABEL}, or delete the object"
                     ),
                     None => write!(f, "{cause}; {REMOVE_LABEL}, or delete the object"),
                 }
@@ -143,10 +147,27 @@ impl fmt::Display for ReasonToKeep {
 
 const REMOVE_LABEL: &str = "remove the label with `kubectl label KIND/NAME applyset.kubernetes.io/part-of-`";
 
+/// The field manager under which the API server merges old entries of `managedFields`, whoever wrote them. As
+/// `--field-manager`, it would make a member of every object with a copied label.
+const MERGED_FIELD_MANAGER: &str = "ancient-changes";
+
+/// Returns whether the API server has merged an entry of the field managers that own a part-of label.
+pub(super) fn is_merged(writers: &[String]) -> bool {
+    writers.iter().any(|writer| writer == MERGED_FIELD_MANAGER)
+}
+
+/// Finds the field manager that may apply the set, among those that own a part-of label.
+fn find_possible_applier(writers: &[String]) -> Option<&String> {
+    let mut possible = writers.iter();
+    possible.find(|writer| !writer.starts_with("kubectl") && *writer != MERGED_FIELD_MANAGER)
+}
+
 /// Describes the field managers that own the part-of label of an object, none of which is an applier.
 pub fn describe_label_writers(writers: &[String]) -> String {
     if writers.is_empty() {
         "no field manager owns its part-of label".to_owned()
+    } else if is_merged(writers) {
+        format!("the API server has merged the writer of its part-of label into {MERGED_FIELD_MANAGER}")
     } else {
         format!(
             "its part-of label was written by {}, which does not apply this set",
@@ -167,6 +188,8 @@ mod tests {
             (&["kubectl-label"], None),
             (&["zzz"], Some("pass --field-manager zzz if")),
             (&["kubectl-label", "zzz"], Some("pass --field-manager zzz if")),
+            (&["ancient-changes", "kubectl-label"], None),
+            (&["ancient-changes", "zzz"], Some("pass --field-manager zzz if")),
         ] {
             let writers = writers.iter().map(|&writer| writer.to_owned()).collect();
             let text = ReasonToKeep::CopiedLabel { writers }.to_string();
@@ -178,5 +201,11 @@ mod tests {
             assert_eq!(text.contains("--field-manager"), flag.is_some(), "{text}");
             assert!(flag.is_none_or(|flag| text.contains(flag)), "{text}");
         }
+        let writers = vec!["ancient-changes".to_owned()];
+        let text = ReasonToKeep::CopiedLabel { writers }.to_string();
+        assert!(
+            text.contains("restore the object to the manifests and apply it"),
+            "{text}"
+        );
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use self::objects_outside_inventory_namespace::refuse_empty_or_unconfirmed_adoption;
+use super::reason_to_keep::is_merged;
 use super::{OtherParents, Refusal, Risk, describe_label_writers};
 use crate::compare::ownership::Creator;
 use crate::import::Mark;
@@ -95,6 +96,9 @@ impl fmt::Display for MembershipKeepReason {
             ),
             Self::CopiedLabel { writers } if writers.is_empty() => {
                 write!(f, "{}; remove the label", describe_label_writers(writers))
+            }
+            Self::CopiedLabel { writers } if is_merged(writers) => {
+                write!(f, "{}; apply the object first", describe_label_writers(writers))
             }
             Self::CopiedLabel { writers } => write!(
                 f,

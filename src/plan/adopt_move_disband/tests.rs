@@ -199,6 +199,15 @@ fn members_move_and_objects_with_a_copied_label_are_kept() {
 }
 
 #[test]
+fn the_name_for_merged_writers_is_not_offered_as_field_manager() {
+    for (writer, is_offered) in [("controller", true), ("ancient-changes", false)] {
+        let writers = vec![writer.to_owned()];
+        let text = MembershipKeepReason::CopiedLabel { writers }.to_string();
+        assert_eq!(text.contains("--field-manager"), is_offered, "{text}");
+    }
+}
+
+#[test]
 fn only_what_was_asked_for_moves_and_strangers_are_reported() {
     let members = [
         live("ConfigMap", Some("shop"), "a"),
