@@ -95,7 +95,6 @@ fn find_unsuitable_output_flag(line: &Cli) -> Option<Error> {
             "-o markdown works with `diff` and `apply` only",
             "use -o json, and convert it with a program such as jq",
         ),
-        Some(Format::Markdown) => return None,
         Some(Format::Json | Format::Yaml | Format::Kyaml) if matches!(line.command, Command::Version) => (
             "-o json, yaml and kyaml do not work with `version`",
             "omit -o: the output is one line, the name and the version",

@@ -49,21 +49,21 @@ impl Execution<'_> {
         applies: Vec<&'p Apply>,
         Skipped {
             because,
-            is_cause_skipped,
+            has_cause_begun,
             ..
         }: Skipped,
         graph: &Graph<ApplyAction<'p>>,
     ) -> Option<SkippedApplies<'p>> {
         let (key, state) = match graph.action(because)? {
             ApplyAction::AwaitKind(_) => {
-                let reason = if is_cause_skipped { UNDEFINED } else { NOT_SERVED };
+                let reason = if has_cause_begun { NOT_SERVED } else { UNDEFINED };
                 return Some(SkippedApplies {
                     applies,
                     error: None,
                     reason: reason.to_owned(),
                 });
             }
-            ApplyAction::AwaitCurrent(key) if !is_cause_skipped => (*key, "is not Current"),
+            ApplyAction::AwaitCurrent(key) if has_cause_begun => (*key, "is not Current"),
             action => (self.key_of_action(action), "was not applied"),
         };
         let keys = applies.iter().map(|apply| self.key_of(apply));

@@ -52,8 +52,8 @@ pub enum ActionEnd {
 pub struct Skipped {
     pub action: NodeId,
     pub because: NodeId,
-    /// `true` if the action `because` never began, because another action failed.
-    pub is_cause_skipped: bool,
+    /// `false` if the action `because` was skipped, too.
+    pub has_cause_begun: bool,
 }
 
 /// The progress of an action or a barrier.
@@ -188,7 +188,7 @@ impl Schedule {
                     skipped.push(Skipped {
                         action: later,
                         because: id,
-                        is_cause_skipped: is_skipped,
+                        has_cause_begun: !is_skipped,
                     });
                     ended.push_back(later);
                     continue;

@@ -75,7 +75,7 @@ impl Run {
         let name = |id| *self.graph.action(id).expect("an action");
         skipped
             .map(|skipped| {
-                assert_eq!(skipped.is_cause_skipped, skipped.because != id);
+                assert_eq!(skipped.has_cause_begun, skipped.because == id);
                 (name(skipped.action), name(skipped.because))
             })
             .collect()

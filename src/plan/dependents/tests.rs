@@ -333,8 +333,8 @@ fn a_planned_detachment_is_found_once_where_its_object_is_not_listed() {
 }
 
 /// The objects that the run has to detach from `pruned` before it deletes that.
-fn detached(desired: &Desired, observed: Observed, policy: &Policy) -> Vec<String> {
-    let dependents = plan(&set(), desired, &observed, policy).dependents;
+fn detached(desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<String> {
+    let dependents = plan(&set(), desired, observed, policy).dependents;
     let detachments = dependents.detachments.into_iter();
     detachments
         .map(|detachment| detachment.dependent.key.name)
@@ -384,7 +384,7 @@ fn an_object_that_another_rule_keeps_is_not_deleted_with_its_owner() {
         (&needed, outside, &["owned"]),
     ];
     for (desired, observed, expected) in table {
-        assert_eq!(detached(desired, observed, &policy()), expected);
+        assert_eq!(detached(desired, &observed, &policy()), expected);
     }
 }
 
@@ -403,7 +403,7 @@ fn a_namespace_is_not_deleted_with_its_owner_even_if_losses_are_allowed() {
         members,
         ..Observed::default()
     };
-    assert_eq!(detached(&Desired::default(), observed, &policy), ["town"]);
+    assert_eq!(detached(&Desired::default(), &observed, &policy), ["town"]);
 }
 
 #[test]

@@ -79,6 +79,7 @@ fn nothing(_: &Live) -> Around {
 
 fn cases() -> Vec<Case> {
     let mut cases = cases_by_itself();
+    cases.extend(cases_of_owners());
     cases.extend(cases_of_surroundings());
     cases.extend(cases_of_api_services());
     cases
@@ -110,7 +111,59 @@ fn cases_by_itself() -> Vec<Case> {
     ]
 }
 
-/// The rules that depend on the kind of the object or on its surroundings.
+/// The rules that depend on what the object owns.
+fn cases_of_owners() -> Vec<Case> {
+    let config_map = || live("ConfigMap", Some("shop"), "a");
+    let within = |rule, live, around| Case {
+        rule,
+        live,
+        change: unchanged,
+        around,
+    };
+    vec![
+        within("owns", config_map(), |live| Around {
+            members: vec![Live {
+                owners: vec![owned_by(live)],
+                ..self::live("ConfigMap", Some("shop"), "b")
+            }],
+            desired: vec![desired("ConfigMap", Some("shop"), "b")],
+            ..Around::default()
+        }),
+        within("owns", config_map(), |live| Around {
+            members: vec![Live {
+                owners: vec![owned_by(live)],
+                ..kept(self::live("ConfigMap", Some("shop"), "b"))
+            }],
+            ..Around::default()
+        }),
+        within("owns", config_map(), |live| {
+            let owned = Live {
+                owners: vec![owned_by(live)],
+                ..self::live("ConfigMap", Some("shop"), "b")
+            };
+            Around {
+                hooks: vec![hook(&owned, HookKind::Lifecycle)],
+                members: vec![owned],
+                ..Around::default()
+            }
+        }),
+        within("owns", config_map(), |live| Around {
+            parent_owner: Some(owned_by(live)),
+            ..Around::default()
+        }),
+        within("bound", config_map(), |live| Around {
+            desired: vec![DesiredObject {
+                object: Object::from(&json!({"metadata": {
+                    "name": "b", "ownerReferences": [{"uid": live.uid}],
+                }})),
+                ..desired("ConfigMap", Some("shop"), "b")
+            }],
+            ..Around::default()
+        }),
+    ]
+}
+
+/// The rules that depend on the kind of the object or on its other surroundings.
 fn cases_of_surroundings() -> Vec<Case> {
     let config_map = || live("ConfigMap", Some("shop"), "a");
     let namespace = || live("Namespace", None, "old");
@@ -171,45 +224,6 @@ fn cases_of_surroundings() -> Vec<Case> {
                 unknown: Vec::new(),
                 unanswering: BTreeMap::new(),
             }),
-            ..Around::default()
-        }),
-        within("owns", config_map(), |live| Around {
-            members: vec![Live {
-                owners: vec![owned_by(live)],
-                ..self::live("ConfigMap", Some("shop"), "b")
-            }],
-            desired: vec![desired("ConfigMap", Some("shop"), "b")],
-            ..Around::default()
-        }),
-        within("owns", config_map(), |live| Around {
-            members: vec![Live {
-                owners: vec![owned_by(live)],
-                ..kept(self::live("ConfigMap", Some("shop"), "b"))
-            }],
-            ..Around::default()
-        }),
-        within("owns", config_map(), |live| {
-            let owned = Live {
-                owners: vec![owned_by(live)],
-                ..self::live("ConfigMap", Some("shop"), "b")
-            };
-            Around {
-                hooks: vec![hook(&owned, HookKind::Lifecycle)],
-                members: vec![owned],
-                ..Around::default()
-            }
-        }),
-        within("owns", config_map(), |live| Around {
-            parent_owner: Some(owned_by(live)),
-            ..Around::default()
-        }),
-        within("bound", config_map(), |live| Around {
-            desired: vec![DesiredObject {
-                object: Object::from(&json!({"metadata": {
-                    "name": "b", "ownerReferences": [{"uid": live.uid}],
-                }})),
-                ..desired("ConfigMap", Some("shop"), "b")
-            }],
             ..Around::default()
         }),
         within("ignored", config_map(), |live| Around {
