@@ -90,7 +90,7 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) -> Option<Ending> {
         let known = run.known.as_mut()?;
-        let sink = &mut run.entry.counting_sink(sink);
+        let sink = &mut run.changes.counting_sink(sink);
         let version_before = known.parent.resource_version.clone();
         let parent = self.parent_writing();
         let Err(error) = parent.apply_manifest(known, &self.plan.preconditions, sink).await else {
@@ -118,7 +118,7 @@ impl Execution<'_> {
             return ending;
         };
         let exact = match settled_uids_if_all_done {
-            // It is not written, and the run warns that it is not.
+            // Another run was at work, so this record is not written; the run warns of that.
             Some(_) if known.is_shared => Some(self.plan.record_after.clone()),
             Some(settled_uids) => self.determine_record_after(settled_uids, sink).await,
             None => None,
@@ -127,7 +127,7 @@ impl Execution<'_> {
             Some(_) if exact.is_none() => Ending::Incomplete,
             _ => ending,
         };
-        if known.run.is_none() && run.entry.has_changes() {
+        if known.run.is_none() && run.changes.has_changes() {
             // The run has only applied the manifest of the parent, for which it does not begin. Its entry is made now.
             known.run = Some(self.build_running_entry_of_apply().await);
         }

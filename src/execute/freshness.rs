@@ -1,4 +1,4 @@
-//! Notes how long what the run has read for judging its deletes is current.
+//! Tracks how long the last read of the members is current enough to judge deletes.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::time::Instant;
 pub const JUDGED_FOR: Duration = Duration::from_secs(10);
 /// A judgement that took long to read holds for this many times as long, so that a run spends at most about a tenth of
 /// its time on reading again, however many members the set has.
-const TIMES_THE_READ: u32 = 10;
+const MULTIPLE_OF_READ_TIME: u32 = 10;
 /// The longest time for which a judgement holds, however long it took to read.
-const LONGEST: Duration = Duration::from_mins(1);
+const LONGEST_JUDGED_FOR: Duration = Duration::from_mins(1);
 
 /// Notes until when the members and their owner references count as read just now. What was read is outdated after
-/// [`JUDGED_FOR`], whatever the run has done meanwhile, and after each wait for an object or a webhook: others may have
+/// [`JUDGED_FOR`], whatever the run has done in that time, and after each wait for an object or a webhook: others may have
 /// changed the members during the wait, and it may be the very change that was waited for.
 #[derive(Debug)]
 pub struct Freshness {
@@ -61,7 +61,7 @@ impl Freshness {
         let begun_at = Instant::now();
         self.holds_until.set(Some(begun_at));
         let read = reread.await;
-        let holds_for = (begun_at.elapsed() * TIMES_THE_READ).clamp(JUDGED_FOR, LONGEST);
+        let holds_for = (begun_at.elapsed() * MULTIPLE_OF_READ_TIME).clamp(JUDGED_FOR, LONGEST_JUDGED_FOR);
         self.holds_until
             .update(|holds| holds.map(|_| Instant::now() + holds_for));
         read

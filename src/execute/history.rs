@@ -72,9 +72,9 @@ impl ChangeCounter {
 struct Changes {
     objects: ActionCounts,
     /// `true` if the run has written the parent.
-    has_parent: bool,
+    has_written_parent: bool,
     /// `true` if the run has deleted an object to create it again, and the object failed after that.
-    has_half_recreated: bool,
+    has_unfinished_recreation: bool,
 }
 
 impl Changes {
@@ -82,9 +82,9 @@ impl Changes {
         match event {
             Event::Object(outcome) => {
                 self.objects.add(outcome.action);
-                self.has_half_recreated |= outcome.was_deleted;
+                self.has_unfinished_recreation |= outcome.was_deleted;
             }
-            Event::Parent(..) => self.has_parent = true,
+            Event::Parent(..) => self.has_written_parent = true,
             _ => {}
         }
     }
@@ -104,7 +104,7 @@ impl Changes {
 
     fn is_empty(&self) -> bool {
         let counts = self.counts();
-        !self.has_parent && !self.has_half_recreated && counts == Counts::default()
+        !self.has_written_parent && !self.has_unfinished_recreation && counts == Counts::default()
     }
 }
 

@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 pub use adopt_move_disband::{JoinedSet, LeftSet, MembershipExecution, Obstacles, report_unwritten_objects};
 pub use deletion::set::field_managers_not_keeping_parent;
-pub use dry_run::{AfterFailure, ParentPrediction, Prediction};
+pub use dry_run::{ParentPrediction, Prediction, PreviewAfterFailure};
 pub use former_parent::ParentAim;
 pub use former_parent::list_what_is_left::TerminatingObjects;
 use freshness::Freshness;
@@ -200,7 +200,7 @@ impl Execution<'_> {
             }
         }
         match self
-            .begin_on_parent_if_needed(&mut run.entry.counting_sink(sink))
+            .begin_on_parent_if_needed(&mut run.changes.counting_sink(sink))
             .await?
         {
             Ok(known) => run.known = Some(known),

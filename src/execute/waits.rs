@@ -15,11 +15,11 @@ use crate::model::live::{Live, Presence};
 use crate::plan::Plan;
 use crate::wait::{AfterFailure, Deadline, Goal, Lookup, Patience, Target, Waiting};
 
-/// What the message about a wait that was stopped says was done, if not all prunes of the run had begun.
+/// The words for what was done, in the message about a stopped wait, if not all prunes had begun.
 const APPLIED_BUT_NOT_ALL_PRUNED: &str =
     "everything was applied, but not everything that was removed from the manifests was pruned";
 
-/// How a run waits.
+/// The settings of the waits of a run.
 #[derive(Clone, Copy)]
 pub struct WaitSettings<'a> {
     pub server: &'a ApiServer,
@@ -82,7 +82,7 @@ pub struct RunWaits<'a> {
     /// The plan as it was made first: what was pruned is not in a plan that was judged again.
     plan: &'a Plan,
     written: RefCell<WrittenObjects>,
-    /// Whether the run has waited between its writes, so that it does not wait again at its end.
+    /// `true` if the run has waited between its writes, so that it does not wait again at its end.
     has_waited_for_members: Cell<bool>,
 }
 

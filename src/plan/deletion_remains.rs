@@ -28,7 +28,7 @@ impl Remains {
     /// A member that another object owns counts as kept, so that the run does not fail because of it: only its owner
     /// deletes it, and running the same command again would not help. The parent still has to record the member,
     /// because an applier labeled it.
-    pub fn divide_into_kept_going_and_unwanted(
+    pub fn classify(
         objects: Vec<Live>,
         set: &Set,
         appliers: &BTreeSet<String>,
@@ -120,7 +120,7 @@ mod tests {
         let deleted = BTreeSet::from(["deleted".to_owned()]);
         let containers_of_kept = BTreeSet::from([live("Namespace", None, "holds-annotated").uid]);
         let appliers = &policy().appliers;
-        let remains = Remains::divide_into_kept_going_and_unwanted(
+        let remains = Remains::classify(
             left.to_vec(),
             &set(),
             appliers,

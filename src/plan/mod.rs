@@ -8,7 +8,7 @@ mod applied_and_unchanged;
 mod apply_graph;
 mod apply_order_of_kinds;
 mod apply_steps;
-mod autoscaler_kinds;
+mod autoscalers;
 mod consent;
 mod containers;
 mod data_loss;
@@ -51,9 +51,9 @@ pub use adopt_move_disband::{
 pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_sort_key;
-pub use autoscaler_kinds::{
-    autoscaler_kinds, desired_autoscalers_by_target, find_autoscalers_gone_after_run,
-    left_to_autoscalers_note, read_scale_target, removed_replicas_warning, unlisted_autoscalers_warning,
+pub use autoscalers::{
+    autoscalers, desired_autoscalers_by_target, find_autoscalers_gone_after_run, left_to_autoscalers_note,
+    read_scale_target, removed_replicas_warning, unlisted_autoscalers_warning,
 };
 pub use consent::{Consent, Proposal, ProposedApplies, ProposedApply};
 pub use containers::{

@@ -103,7 +103,7 @@ impl CommandRun {
         tokio::spawn(async move {
             server.wait_until_throttled_for(CAPACITY_NOTE_AFTER).await;
             report::print_note(
-                "the server has no capacity for this user's requests (429 Too Many Requests); retrying",
+                "the server does not accept requests for now (429 Too Many Requests); retrying",
                 style,
             );
         });

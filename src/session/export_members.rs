@@ -17,7 +17,7 @@ use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::text::first_names_and_more;
-use crate::plan::{apply_sort_key, autoscaler_kinds, describe_lost_volume_data, read_scale_target};
+use crate::plan::{apply_sort_key, autoscalers, describe_lost_volume_data, read_scale_target};
 use crate::read::{self, Cluster, Definitions, list_whole_members, read_crds_by_kind, read_whole_objects};
 use crate::report::ManifestText;
 
@@ -81,7 +81,7 @@ impl ExportSource<'_> {
         let taken_in = run.taken_in.iter().filter(|key| **key != self.set.parent);
         let others = read_whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
         let exported_objects = || members.objects.iter().chain(&others);
-        let autoscalers = exported_objects().filter(|(key, _)| autoscaler_kinds().contains(&key.group_kind));
+        let autoscalers = exported_objects().filter(|(key, _)| autoscalers().contains(&key.group_kind));
         // The objects that an autoscaler among them scales. If the run deletes such an object, nothing keeps its number
         // of replicas, so it is exported.
         let scaled: BTreeSet<ObjectKey> = autoscalers

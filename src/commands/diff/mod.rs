@@ -20,7 +20,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OldSide};
 use crate::error::Error;
 use crate::event::{Action, Ending, Event, Interrupt, Operation, Phase, Resume, Sink};
-use crate::execute::{AfterFailure, Execution, ParentPrediction, Prediction};
+use crate::execute::{Execution, ParentPrediction, Prediction, PreviewAfterFailure};
 use crate::exit::Exit;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
@@ -336,8 +336,8 @@ async fn predict_objects(
     let is_left_out = |object: &DesiredObject| refused.contains_key(&object.key);
     let after_failure = match prepared.base {
         // What drift makes fail must not hide what the manifests change.
-        Some(_) => AfterFailure::Continue,
-        None => AfterFailure::AsInRun(parent),
+        Some(_) => PreviewAfterFailure::Continue,
+        None => PreviewAfterFailure::AsInRun(parent),
     };
     prepared
         .execution(&interrupt)

@@ -1,5 +1,5 @@
 //! The number of replicas that an apply would drop, which autoscalers write through the subresource `scale`. Which kinds
-//! are autoscalers, and what they target, is in `plan/autoscaler_kinds`; `read_autoscalers` looks for them.
+//! are autoscalers, and what they target, is in `plan/autoscalers`; `read_autoscalers` looks for them.
 //!
 //! If the field leaves a manifest and no other manager owns it, server-side apply removes the field, and the server
 //! fills in the default: one replica.

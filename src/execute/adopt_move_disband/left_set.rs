@@ -57,7 +57,7 @@ pub struct Obstacles {
 impl LeftSet<'_> {
     /// Deletes the parent once objects have left its set, or removes its record. If the parent is kept as the parent,
     /// puts the record that it has to get into `record_to_leave`. A dry run only reports.
-    pub(super) async fn delete_narrow_or_predict_parent(
+    pub(super) async fn end_on_left_parent(
         &self,
         execution: &MembershipExecution<'_>,
         known: &mut KnownParent,
@@ -72,7 +72,7 @@ impl LeftSet<'_> {
             ParentAim::Delete if is_dry => self.report_predicted_disposition(sink).await,
             ParentAim::Narrow | ParentAim::RemoveRecord if is_dry => Ok(Ending::Done),
             _ => {
-                self.delete_or_narrow_left_parent(execution.joined.as_ref(), known, record_to_leave, sink)
+                self.write_left_parent(execution.joined.as_ref(), known, record_to_leave, sink)
                     .await
             }
         };
@@ -88,7 +88,7 @@ impl LeftSet<'_> {
 
     /// Deletes the old parent, or removes or narrows its record. If another run has added a member, the old set is
     /// kept.
-    async fn delete_or_narrow_left_parent(
+    async fn write_left_parent(
         &self,
         joined: Option<&JoinedSet<'_>>,
         known: &mut KnownParent,

@@ -190,10 +190,7 @@ impl MembershipExecution<'_> {
             .await;
         let mut exact = None;
         let ending = match (&mut run.known, &relabeled) {
-            (Some(known), Ok(Ending::Done)) => {
-                left.delete_narrow_or_predict_parent(self, known, &mut exact, sink)
-                    .await
-            }
+            (Some(known), Ok(Ending::Done)) => left.end_on_left_parent(self, known, &mut exact, sink).await,
             (_, Ok(ending)) => *ending,
             (_, Err(_)) => left.parent.interrupt.ending_after_failure(),
         };

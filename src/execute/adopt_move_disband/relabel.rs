@@ -17,7 +17,7 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Unreacha
 use crate::event::{Action, Event, Interrupt, ObjectOutcome, Sink, Subject};
 use crate::execute::WaitNotes;
 use crate::execute::label_in_answer::label_error_in;
-use crate::execute::members::reply::{MemberReply, failed_reply, reply_from_outcome};
+use crate::execute::members::reply::MemberReply;
 use crate::execute::reread::{GONE_ALREADY, is_answer_about};
 use crate::execute::schedule::drive::Driver;
 use crate::execute::unusable_versions::managed_fields_without_unusable_versions;
@@ -32,7 +32,7 @@ use crate::read::{self, METADATA};
 
 /// Limit of how often an object is judged that keeps changing. It is high, because controllers write the status of busy
 /// objects several times a second.
-const JUDGEMENTS: usize = 20;
+const MAX_JUDGEMENTS: usize = 20;
 
 /// Context for writing part-of labels.
 pub struct LabelWriter<'a> {
@@ -81,14 +81,14 @@ impl LabelWriter<'_> {
             Some(fields) => FieldOwnership::Moved(fields.clone()),
             None => FieldOwnership::Kept,
         };
-        for _ in 0..JUDGEMENTS {
+        for _ in 0..MAX_JUDGEMENTS {
             fields = match self.replace_unusable_versions(&current, fields).await {
                 Ok(fields) => fields,
-                Err(error) => return failed_reply(subject, error.kind.to_object_message()),
+                Err(error) => return MemberReply::failed(subject, error.kind.to_object_message()),
             };
             match self.write_unless_label_is_dropped(&current, &fields).await {
                 Ok(LabelAnswer::Written) => return self.done_reply(subject),
-                Ok(LabelAnswer::LabelChanged(error)) => return failed_reply(subject, error),
+                Ok(LabelAnswer::LabelChanged(error)) => return MemberReply::failed(subject, error),
                 Ok(LabelAnswer::OfAnotherObject) => {}
                 Err(error) if error.is_missing_object() => return skipped_reply(subject, GONE_ALREADY),
                 Err(error) if error.has_status_code(StatusCode::CONFLICT) => {}
@@ -97,14 +97,14 @@ impl LabelWriter<'_> {
                     let is_dry_run = self.writing.dry_run != DryRun::None;
                     return MemberReply {
                         webhook: UnreachableWebhook::from_error(&error).filter(|_| !is_dry_run),
-                        ..failed_reply(subject, error.kind.to_object_message())
+                        ..MemberReply::failed(subject, error.kind.to_object_message())
                     };
                 }
             }
             let object = match read::read_metadata(self.server, &live.resource, &live.key).await {
                 Ok(Some(object)) => object,
                 Ok(None) => return skipped_reply(subject, GONE_ALREADY),
-                Err(error) => return failed_reply(subject, error.kind.to_object_message()),
+                Err(error) => return MemberReply::failed(subject, error.kind.to_object_message()),
             };
             current = match Live::from_object(&object, &live.resource) {
                 Some(fresh) if fresh.uid == live.uid => fresh,
@@ -124,11 +124,11 @@ impl LabelWriter<'_> {
                 }
                 MembershipChange::OfAnotherSet(id) => {
                     let error = format!("it became a member of another set ({id}) during the run");
-                    return failed_reply(subject, error);
+                    return MemberReply::failed(subject, error);
                 }
             };
         }
-        failed_reply(
+        MemberReply::failed(
             subject,
             "too many conflicting updates; run the same command again",
         )
@@ -136,7 +136,7 @@ impl LabelWriter<'_> {
 
     /// Returns the reply about an object whose label was written.
     fn done_reply(&self, subject: Subject) -> MemberReply {
-        reply_from_outcome(ObjectOutcome::new(subject, self.done))
+        MemberReply::from_outcome(ObjectOutcome::new(subject, self.done))
     }
 
     /// Writes the label. If the object leaves another set or its fields move, sends a dry run first, and does not write
@@ -269,7 +269,7 @@ fn is_unchanged(object: &Value, live: &Live) -> bool {
 
 /// Returns the reply about an object that is not written, for this reason.
 fn skipped_reply(subject: Subject, reason: &str) -> MemberReply {
-    reply_from_outcome(ObjectOutcome::new_with_reason(subject, Action::Skipped, reason))
+    MemberReply::from_outcome(ObjectOutcome::new_with_reason(subject, Action::Skipped, reason))
 }
 
 fn changed_during_run_message(reason: &MembershipKeepReason) -> String {

@@ -12,7 +12,7 @@ use crate::cluster::apiserver::{
     ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply, UnreachableWebhook,
 };
 use crate::event::{Action, ObjectOutcome, StateAfterDelete, Subject};
-use crate::execute::members::reply::{MemberReply, failed_reply, reply_from_outcome};
+use crate::execute::members::reply::MemberReply;
 use crate::execute::reread::{GONE_ALREADY, is_answer_about};
 use crate::model::live::{Live, Presence};
 use crate::model::write_settings::{DryRun, WriteSettings};
@@ -22,7 +22,7 @@ use crate::plan::{
 use crate::read::{self, METADATA};
 
 /// Limit of how often an object is judged that keeps changing. After that many the delete of the object fails.
-pub const JUDGEMENTS: usize = 5;
+pub const MAX_JUDGEMENTS: usize = 5;
 
 /// The words with which the error of a failed delete begins.
 pub const CANNOT_BE_DELETED: &str = "cannot be deleted: ";
@@ -65,11 +65,11 @@ pub struct DeleteContext<'a> {
 }
 
 impl DeleteContext<'_> {
-    /// Deletes the object as it was read. If it has changed since, it is judged again, at most [`JUDGEMENTS`] times.
+    /// Deletes the object as it was read. If it has changed since, it is judged again, at most [`MAX_JUDGEMENTS`] times.
     /// Returns `None` if the request was not sent until `not_after`: then the judge has to be replaced.
     pub async fn delete(&self, live: &Live, not_after: Instant) -> Option<MemberReply> {
         let mut current = live.clone();
-        for _ in 0..JUDGEMENTS {
+        for _ in 0..MAX_JUDGEMENTS {
             current = match self.delete_unless_changed(live, &current, not_after).await {
                 DeleteAttempt::Ended(reply) => return Some(*reply),
                 DeleteAttempt::Changed(fresh) => *fresh,
@@ -81,11 +81,11 @@ impl DeleteContext<'_> {
                 .await
                 .pop()
             {
-                return Some(reply_from_outcome(outcome));
+                return Some(MemberReply::from_outcome(outcome));
             }
         }
         let error = "cannot be deleted: too many conflicting updates; run the same command again";
-        Some(failed_reply(Subject::from_live(live), error.to_owned()))
+        Some(MemberReply::failed(Subject::from_live(live), error.to_owned()))
     }
 
     /// Deletes an object. `planned` is the object as the plan read it, `current` as it was read last. If the object has
@@ -261,7 +261,7 @@ pub enum DeleteAttempt {
 
 impl DeleteAttempt {
     fn ended(outcome: ObjectOutcome) -> Self {
-        Self::Ended(Box::new(reply_from_outcome(outcome)))
+        Self::Ended(Box::new(MemberReply::from_outcome(outcome)))
     }
 
     /// Returns the end of an attempt that failed with this error.
@@ -272,7 +272,7 @@ impl DeleteAttempt {
             .with_words_before_text_and_group(CANNOT_BE_DELETED);
         Self::Ended(Box::new(MemberReply {
             webhook: UnreachableWebhook::from_error(error),
-            ..failed_reply(subject, message)
+            ..MemberReply::failed(subject, message)
         }))
     }
 }

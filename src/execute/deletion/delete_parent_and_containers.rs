@@ -47,7 +47,7 @@ impl Execution<'_> {
                 .await;
         };
         let mut record = None;
-        let mut counting_sink = run.entry.counting_sink(sink);
+        let mut counting_sink = run.changes.counting_sink(sink);
         let finishing = self.delete_parent_and_containers_unless_kept(
             known,
             members,

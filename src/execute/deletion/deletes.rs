@@ -19,7 +19,7 @@ use crate::execute::deletion::delete::{outcome_if_container_holds_kept, skipped_
 use crate::execute::deletion::delete_results::{DeleteResults, Stopped};
 use crate::execute::deletion::judge_again::{Elapsed, NotJudged};
 use crate::execute::freshness::Freshness;
-use crate::execute::members::reply::{MemberReply, reply_from_outcome};
+use crate::execute::members::reply::MemberReply;
 use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
 use crate::execute::schedule::{ActionEnd, Lane, Skipped};
 use crate::model::identity::ObjectKey;
@@ -97,7 +97,7 @@ impl Execution<'_> {
             listed_containers: RefCell::default(),
             deleted: RefCell::new(deleted),
             freshness: Rc::clone(&driver.freshness),
-            stayed_in_wave: Cell::default(),
+            last_wave_with_undeleted: Cell::default(),
             not_judged: RefCell::default(),
             without_outcome: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
         };
@@ -125,7 +125,7 @@ struct Deletes<'r, 'a> {
     /// The index of each object's wave, by UID.
     wave_by_uid: HashMap<&'r str, usize>,
     /// The last wave in which an object was not deleted that the judgement counts as one to delete.
-    stayed_in_wave: Cell<Option<usize>>,
+    last_wave_with_undeleted: Cell<Option<usize>>,
     /// The reason why no further delete begins; `None` as long as deletes can be judged.
     not_judged: RefCell<Option<NotJudged>>,
     /// The number of deletes without an outcome.
@@ -138,7 +138,7 @@ enum DeleteAnswer {
     /// The object was not deleted: the run has applied it under another API group. Objects that it depends on are not
     /// deleted either.
     AppliedUnderOtherGroup,
-    /// The object was not deleted: the delete could not be judged again, or the user has stopped the run meanwhile.
+    /// The object was not deleted: the delete could not be judged again, or the user has stopped the run by then.
     NotSent,
     /// The contents of the containers were listed, or the object is gone.
     Done,
@@ -212,7 +212,8 @@ impl<'r> Work for Deletes<'r, '_> {
                 if action == self.waves.action {
                     return ActionEnd::Done;
                 }
-                self.stayed_in_wave.set(Some(self.wave_by_uid[&*live.uid]));
+                self.last_wave_with_undeleted
+                    .set(Some(self.wave_by_uid[&*live.uid]));
                 ActionEnd::Failed
             }
             (DeleteAction::Delete(live), DeleteAnswer::AppliedUnderOtherGroup) => {
@@ -257,11 +258,11 @@ impl Deletes<'_, '_> {
     async fn delete_if_still_allowed(&self, live: &Live) -> DeleteAnswer {
         // What was not deleted in an earlier wave may keep others. Within a wave, nothing waits for anything.
         if self
-            .stayed_in_wave
+            .last_wave_with_undeleted
             .get()
             .is_some_and(|wave| wave < self.wave_by_uid[&*live.uid])
         {
-            self.stayed_in_wave.set(None);
+            self.last_wave_with_undeleted.set(None);
             self.freshness.mark_outdated();
         }
         loop {
@@ -274,7 +275,7 @@ impl Deletes<'_, '_> {
                 return DeleteAnswer::AppliedUnderOtherGroup;
             }
             if let Some(outcome) = self.outcome_if_kept_for_its_contents(live) {
-                return DeleteAnswer::Deleted(Box::new(reply_from_outcome(outcome)));
+                return DeleteAnswer::Deleted(Box::new(MemberReply::from_outcome(outcome)));
             }
             let context = self.execution.delete_context(self.waves.action, &judge);
             // Otherwise, the request has waited until its judgement was outdated.
@@ -305,7 +306,7 @@ impl Deletes<'_, '_> {
     }
 
     async fn judge_again(&self) -> Result<(), NotJudged> {
-        // What ends meanwhile is noted in the results themselves.
+        // What ends in that time is noted in the results themselves.
         let deleted = DeleteResults::clone(&self.deleted.borrow());
         let judging = self
             .execution

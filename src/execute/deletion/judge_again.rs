@@ -75,7 +75,7 @@ impl Execution<'_> {
             .await
     }
 
-    /// Finds the dependents of the prunes of `plan` in `observed`, to which it adds the owners of containers.
+    /// Reads the owners of containers into `observed`, and finds the dependents of the prunes of `plan` in it.
     async fn find_dependents(
         &self,
         plan: &Plan,

@@ -1,7 +1,7 @@
 //! Deletes objects, each only as it was judged: objects removed from the manifests (`prune`), or a whole set (`set`)
 //! with its parent (`delete_parent_and_containers`). Both use `deletes`.
 //!
-//! What is looked at again, and when:
+//! What is read again, and when:
 //!
 //! - right before the first delete, and before each delete if what was read last is outdated (`execute/freshness`): all
 //!   members, their owner references, and the parent (`judge_again`). Owner references to pruned objects are removed

@@ -48,7 +48,7 @@ impl Execution<'_> {
                     return self.end_without_prune(waited, order, run_state, sink);
                 }
             }
-            if order == PruneOrder::Last && !self.wait_for_regular_prunes(&mut pruned, sink).await {
+            if order == PruneOrder::Last && !self.wait_until_last_prunes_may_begin(&mut pruned, sink).await {
                 break;
             }
             if has_waited {
@@ -80,7 +80,11 @@ impl Execution<'_> {
 
     /// Waits until all regular prunes are gone, if the run waits, and returns whether the last prunes may begin. An
     /// object that is pruned last may be the controller that removes the finalizers of the others.
-    async fn wait_for_regular_prunes(&self, pruned: &mut DeleteResults, sink: &mut Sink<'_>) -> bool {
+    async fn wait_until_last_prunes_may_begin(
+        &self,
+        pruned: &mut DeleteResults,
+        sink: &mut Sink<'_>,
+    ) -> bool {
         if self.plan.last_prunes.is_empty() {
             return true;
         }

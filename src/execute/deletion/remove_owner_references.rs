@@ -26,7 +26,7 @@ use crate::plan::{Dependent, Dependents, Detachment, Judge};
 use crate::read::METADATA;
 
 /// Limit of attempts to write an object that other clients keep writing.
-const ATTEMPTS: usize = 20;
+const MAX_ATTEMPTS: usize = 20;
 
 /// The reason of the action `configured` for an object of which only owner references change.
 pub const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
@@ -98,7 +98,7 @@ impl Execution<'_> {
         let items = allowed
             .iter()
             .map(|detachment| (&detachment.dependent.key, *detachment));
-        let take_answer = |answer: Detached<'d>, sink: &mut Sink<'_>| match answer.error {
+        let take_answer = |answer: DetachAnswer<'d>, sink: &mut Sink<'_>| match answer.error {
             None => detached.push(answer.detachment),
             Some(reason) => {
                 let key = &answer.detachment.dependent.key;
@@ -121,11 +121,11 @@ impl Execution<'_> {
     }
 
     /// Removes the owner references of one detachment.
-    async fn detach<'d>(&self, detachment: &'d Detachment) -> Detached<'d> {
+    async fn detach<'d>(&self, detachment: &'d Detachment) -> DetachAnswer<'d> {
         let mut dependent = detachment.dependent.clone();
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             let Some(operations) = build_operations(&dependent, detachment) else {
-                return Detached::done(detachment);
+                return DetachAnswer::done(detachment);
             };
             let request = self.patch_request(&dependent, &operations);
             match self.server.send(request).await {
@@ -134,28 +134,28 @@ impl Execution<'_> {
                     if without_owners(&answer, detachment) != answer {
                         let reason =
                             "the server put them back; an admission policy or webhook may be the cause";
-                        return Detached::failed(detachment, removal_error(&reason));
+                        return DetachAnswer::failed(detachment, removal_error(&reason));
                     }
                     let Some(error) = label_error_in(&reply, dependent.part_of.as_deref()) else {
-                        return Detached::done(detachment);
+                        return DetachAnswer::done(detachment);
                     };
                     let error = error.with_subject_prefix("owner references were removed, but ");
-                    return Detached::failed(detachment, error);
+                    return DetachAnswer::failed(detachment, error);
                 }
                 // The answer is about another object, so this object is read again.
                 Ok(_) => {}
                 // An object that is gone needs no detachment.
-                Err(error) if error.is_missing_object() => return Detached::done(detachment),
+                Err(error) if error.is_missing_object() => return DetachAnswer::done(detachment),
                 Err(error) if error.has_status_code(StatusCode::CONFLICT) => {}
                 Err(error) => {
-                    return Detached {
+                    return DetachAnswer {
                         webhook: UnreachableWebhook::from_error(&error),
-                        ..Detached::failed(detachment, removal_error(&error.kind))
+                        ..DetachAnswer::failed(detachment, removal_error(&error.kind))
                     };
                 }
             }
             match reread(self.server, &dependent.key, &dependent.resource).await {
-                Err(error) => return Detached::failed(detachment, removal_error(&error.kind)),
+                Err(error) => return DetachAnswer::failed(detachment, removal_error(&error.kind)),
                 Ok(Some(fresh)) if fresh.uid == dependent.uid && fresh.presence == Presence::Present => {
                     dependent = Dependent::from_live(&fresh);
                 }
@@ -167,14 +167,14 @@ impl Execution<'_> {
                             .any(|owner| detachment.owners.contains(&owner.uid)) =>
                 {
                     let reason = "another object with the same owner has taken its place";
-                    return Detached::failed(detachment, removal_error(&reason));
+                    return DetachAnswer::failed(detachment, removal_error(&reason));
                 }
                 // The object is gone, was replaced by one without these owners, or is being deleted: it needs no
                 // detachment.
-                Ok(_) => return Detached::done(detachment),
+                Ok(_) => return DetachAnswer::done(detachment),
             }
         }
-        Detached::failed(detachment, removal_error(&"too many conflicting updates"))
+        DetachAnswer::failed(detachment, removal_error(&"too many conflicting updates"))
     }
 
     fn patch_request(&self, dependent: &Dependent, operations: &Value) -> ApiRequest {
@@ -185,7 +185,7 @@ impl Execution<'_> {
 }
 
 /// The answer to removing the owner references of one object.
-struct Detached<'d> {
+struct DetachAnswer<'d> {
     detachment: &'d Detachment,
     /// The reason why the detachment failed; `None` if the owner references are removed, or need not be.
     error: Option<Message>,
@@ -193,7 +193,7 @@ struct Detached<'d> {
     webhook: Option<UnreachableWebhook>,
 }
 
-impl<'d> Detached<'d> {
+impl<'d> DetachAnswer<'d> {
     fn done(detachment: &'d Detachment) -> Self {
         Self {
             detachment,
@@ -210,7 +210,7 @@ impl<'d> Detached<'d> {
     }
 }
 
-impl WriteAnswer for Detached<'_> {
+impl WriteAnswer for DetachAnswer<'_> {
     fn unreachable_webhook(&self) -> Option<&UnreachableWebhook> {
         self.webhook.as_ref()
     }

@@ -97,7 +97,7 @@ impl Execution<'_> {
             let states = (None, Some(created));
             return Prediction {
                 warnings,
-                ..self.conclude(object, subject, live_membership, Action::Created, states)
+                ..self.build_prediction(object, subject, live_membership, Action::Created, states)
             };
         };
         let predicted = self.predict_apply_over(&live, object, live_membership, definition);
@@ -129,7 +129,7 @@ impl Execution<'_> {
         let states = (Some(live), Some(predicted.object));
         Prediction {
             warnings,
-            ..self.conclude(object, subject, live_membership, action, states)
+            ..self.build_prediction(object, subject, live_membership, action, states)
         }
     }
 

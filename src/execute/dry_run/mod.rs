@@ -67,9 +67,9 @@ pub struct ParentPrediction {
     pub error: Option<Message>,
 }
 
-/// What the failure of an object stops in a preview.
+/// The consequence of the failure of an object in a preview.
 #[derive(Debug, Clone, Copy)]
-pub enum AfterFailure<'p> {
+pub enum PreviewAfterFailure<'p> {
     /// What it stops in a run: what needs the object, and all prunes. A failure of this parent counts as well.
     AsInRun(Option<&'p ParentPrediction>),
     /// Nothing: each object is predicted by itself.
@@ -113,21 +113,21 @@ impl Execution<'_> {
     /// gets no dry run and no prediction, and counts as applied.
     pub async fn predict_objects(
         &self,
-        after_failure: AfterFailure<'_>,
+        after_failure: PreviewAfterFailure<'_>,
         is_left_out: impl Fn(&DesiredObject) -> bool,
         on_prediction: &mut dyn FnMut(Prediction, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) -> Ending {
         let (graphs, parent) = match after_failure {
-            AfterFailure::AsInRun(parent) => (self.build_dry_run_graphs(), parent),
-            AfterFailure::Continue => {
+            PreviewAfterFailure::AsInRun(parent) => (self.build_dry_run_graphs(), parent),
+            PreviewAfterFailure::Continue => {
                 let applies = self.plan.all_applies().map(ApplyAction::Apply);
                 (vec![applies.collect()], None)
             }
         };
         let is_stopped = Cell::new(parent.is_some_and(|parent| parent.error.is_some()));
         let on_prediction = &mut |prediction: Prediction, sink: &mut Sink<'_>| {
-            if prediction.is_failure() && matches!(after_failure, AfterFailure::AsInRun(_)) {
+            if prediction.is_failure() && matches!(after_failure, PreviewAfterFailure::AsInRun(_)) {
                 is_stopped.set(true);
             }
             on_prediction(prediction, sink);
@@ -272,13 +272,13 @@ impl Execution<'_> {
         };
         Prediction {
             warnings: reply.warnings.clone(),
-            ..self.conclude(object, subject, live_membership, action, (live, predicted))
+            ..self.build_prediction(object, subject, live_membership, action, (live, predicted))
         }
     }
 
     /// Creates the prediction for an object of which the live and the predicted state are known, if it exists. The
     /// object fails, and stays as it is, if it is being deleted, or if the server changes its label.
-    fn conclude(
+    fn build_prediction(
         &self,
         object: &DesiredObject,
         mut subject: Subject,

@@ -18,7 +18,7 @@ use crate::plan::LiveMembership;
 use crate::read::{self, WHOLE_OBJECTS};
 
 /// The number of dry runs of an object that other clients write at the same time.
-const ATTEMPTS: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
     /// Sends a dry run of an apply, and makes sure that `live` is the object on which the dry run was based: reads the
@@ -46,7 +46,7 @@ impl Execution<'_> {
                 return Ok(reply);
             }
             *live = read::read_object(self.server, &object.resource, &object.key).await?;
-            if attempts == ATTEMPTS || have_same_version(live.as_ref(), predicted.as_ref()) {
+            if attempts == MAX_ATTEMPTS || have_same_version(live.as_ref(), predicted.as_ref()) {
                 return Ok(reply);
             }
         }

@@ -1,7 +1,7 @@
 //! Carries out `apply --dry-run`: predicts the run, with its parent, and reports the predictions, without writing.
 
 use super::answer::{is_inconclusive, parse_object};
-use super::{AfterFailure, ParentPrediction, Prediction};
+use super::{ParentPrediction, Prediction, PreviewAfterFailure};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Sink};
 use crate::execute::Execution;
@@ -37,7 +37,7 @@ impl Execution<'_> {
         } else if self.parent().is_none() {
             sink(Event::Parent(self.set.parent.clone(), Action::Created));
         }
-        let after_failure = AfterFailure::AsInRun(parent.as_ref());
+        let after_failure = PreviewAfterFailure::AsInRun(parent.as_ref());
         let ending = self
             .predict_objects(after_failure, |_| false, &mut Prediction::report, sink)
             .await;

@@ -55,7 +55,7 @@ pub struct RemainingNotListed {
     pub error: ListError,
 }
 
-/// What is left of a set.
+/// The objects that are left of a set.
 #[derive(Debug, Default)]
 pub struct RemainingList {
     pub remains: Remains,
@@ -136,7 +136,7 @@ impl RemainingLister<'_> {
             .into_iter()
             .partition(|live| plan::is_owned_copy(live, set, self.appliers));
         Ok(RemainingList {
-            remains: Remains::divide_into_kept_going_and_unwanted(
+            remains: Remains::classify(
                 members,
                 set,
                 self.appliers,

@@ -18,7 +18,7 @@ use crate::execute::deletion::report_parent_and_remains::outcome_event;
 use crate::execute::former_parent::list_what_is_left::{
     RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_members_not_gone,
 };
-use crate::execute::parent_record::ATTEMPTS;
+use crate::execute::parent_record::MAX_ATTEMPTS;
 use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::remove::DeletedParent;
 use crate::execute::reread::{GONE_ALREADY, reread};
@@ -55,7 +55,7 @@ pub struct ParentRelease<'a> {
     pub kept_objects: &'a KeptObjects,
     /// The context for listing what is left of the set.
     pub remaining: RemainingLister<'a>,
-    /// What the record may hold at most: `remaining` lists all of it.
+    /// The upper bound of the record: `remaining` lists all of it.
     pub listed: Record,
     /// The part of the record that has to stay: the kinds of it whose members a list may not show.
     pub unlisted: Record,
@@ -130,7 +130,7 @@ impl ParentRelease<'_> {
         let patience = self.remaining.parent.writing.webhook_patience.at_end;
         let webhooks = StartingWebhooks::new(patience, self.remaining.parent.interrupt, &notes);
         let (mut conflicts, mut webhook_failures) = (0, 0);
-        while conflicts < ATTEMPTS {
+        while conflicts < MAX_ATTEMPTS {
             match self.attempt(&uid, sink).await {
                 Ok(outcome) => return Ok(outcome),
                 Err(ReleaseError::Parent(ParentWriteError::Contended)) => conflicts += 1,

@@ -21,16 +21,16 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
 use crate::plan::{Apply, LiveMembership, Refusal, Unowned};
 
-pub use crate::execute::members::reply::{MemberReply, failed_reply};
+pub use crate::execute::members::reply::MemberReply;
 
 /// Error for an object that has changed since a saved plan was made.
-pub const OVERTAKEN: &str = "not applied: it changed since the plan";
+pub const CHANGED_SINCE_PLAN: &str = "not applied: it changed since the plan";
 
 /// Error for an object that is being deleted, or whose namespace is.
 pub const TERMINATING: &str = "it or its namespace is being deleted; run again when that is gone";
 
 /// The number of attempts to apply an object that another client writes at the same time.
-pub const ATTEMPTS: u32 = 5;
+pub const MAX_ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
     /// Applies a member. If this run has `begun` to recreate the object, it is deleted already, and created now.
@@ -82,7 +82,7 @@ impl Execution<'_> {
         kinds: &ChangedKinds,
     ) -> MemberReply {
         if !self.waits_to_recreate_terminating(object) {
-            return failed_reply(subject, self.terminating_error(object));
+            return MemberReply::failed(subject, self.terminating_error(object));
         }
         self.wait_until_gone_and_create(object, subject, None, kinds)
             .await
@@ -100,12 +100,12 @@ impl Execution<'_> {
         if matches!(live_membership, LiveMembership::OfAnotherSet { .. })
             && let Some(error) = self.predict_label_error(object).await
         {
-            return failed_reply(subject, error);
+            return MemberReply::failed(subject, error);
         }
         let expected = self.expectation_for(object, live_membership);
         match self.apply_as_read(object, live_membership, expected, kinds).await {
             Ok(applied) => {
-                self.judge_answer_and_former_membership(object, subject, live_membership, &applied)
+                self.reply_to_apply(object, subject, live_membership, &applied)
                     .await
             }
             Err(Unapplied::Failed(error)) if self.should_recreate_after(object, live_membership, &error) => {
@@ -125,7 +125,7 @@ impl Execution<'_> {
     }
 
     /// Makes the reply to a successful apply, from its answer and from what the object was before.
-    pub async fn judge_answer_and_former_membership(
+    pub async fn reply_to_apply(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -166,24 +166,27 @@ impl Execution<'_> {
         let preconditions = &self.plan.preconditions;
         match unapplied {
             Unapplied::Exists if preconditions.is_of_saved_plan() => {
-                failed_reply(subject, OVERTAKEN.to_owned())
+                MemberReply::failed(subject, CHANGED_SINCE_PLAN.to_owned())
             }
-            Unapplied::Exists if self.policy.unowned == Unowned::Shown => failed_reply(
+            Unapplied::Exists if self.policy.unowned == Unowned::Shown => MemberReply::failed(
                 subject,
                 Message::new("not applied: it was created outside the set after the question")
                     .with_hint("run the same command again"),
             ),
             Unapplied::Exists => {
                 let hint = Refusal::UNOWNED_HINT;
-                failed_reply(subject, Message::new(apply_as_read::EXISTS).with_hint(hint))
+                MemberReply::failed(
+                    subject,
+                    Message::new(apply_as_read::CREATED_OUTSIDE_SET).with_hint(hint),
+                )
             }
-            Unapplied::Taken(message) => failed_reply(subject, message),
+            Unapplied::Taken(message) => MemberReply::failed(subject, message),
             Unapplied::Failed(error) if preconditions.is_of_saved_plan() && is_version_conflict(&error) => {
-                failed_reply(subject, OVERTAKEN.to_owned())
+                MemberReply::failed(subject, CHANGED_SINCE_PLAN.to_owned())
             }
             Unapplied::Failed(error) => MemberReply {
                 webhook: UnreachableWebhook::from_error(&error),
-                ..failed_reply(subject, failed_apply_message(self.server, object, &error).await)
+                ..MemberReply::failed(subject, failed_apply_message(self.server, object, &error).await)
             },
         }
     }

@@ -17,7 +17,7 @@ use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply};
 use crate::compare::ownership::KUBECTL_FIELD_MANAGER;
 use crate::execute::Execution;
 use crate::execute::kinds::ChangedKinds;
-use crate::execute::members::apply::ATTEMPTS;
+use crate::execute::members::apply::MAX_ATTEMPTS;
 use crate::execute::members::exported_fields;
 use crate::execute::members::send_apply::is_version_conflict;
 use crate::execute::reread::reread;
@@ -32,7 +32,8 @@ use crate::read;
 const VERSION_OF_NO_OBJECT: &str = "1";
 
 /// Error for an object that exists and that `--only-new-or-owned` does not take in.
-pub const EXISTS: &str = "not applied: it was created outside the set during the run (--only-new-or-owned)";
+pub const CREATED_OUTSIDE_SET: &str =
+    "not applied: it was created outside the set during the run (--only-new-or-owned)";
 
 /// The state in which this run expects an object to be when it applies the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,7 +146,7 @@ impl Execution<'_> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            if attempts == ATTEMPTS
+            if attempts == MAX_ATTEMPTS
                 && matches!(expected, Expected::Version(_))
                 && !self.plan.preconditions.is_of_saved_plan()
             {
@@ -156,7 +157,7 @@ impl Execution<'_> {
                 .await;
             let error = match answer {
                 Err(error)
-                    if attempts < ATTEMPTS
+                    if attempts < MAX_ATTEMPTS
                         && (is_version_conflict(&error)
                             || expected != Expected::Any && may_mean_object_changed(&error)) =>
                 {

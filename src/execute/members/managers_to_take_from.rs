@@ -19,12 +19,13 @@ struct ManagersToTakeFrom<'w> {
     migrated: BTreeSet<String>,
     /// Other managers whose fields are taken by force.
     forced: BTreeSet<String>,
-    /// Whether the part-of label is taken by force, whoever owns it.
+    /// `true` if the run takes the part-of label by force from any owner.
     takes_label: bool,
 }
 
 impl ManagersToTakeFrom<'_> {
-    /// The part-of label is never taken because of its manager: another set that uses this manager may hold the object.
+    /// Returns whether the run takes the field by force. The part-of label is never taken because of its manager: another
+    /// set that uses this manager may hold the object.
     fn is_forced(&self, cause: &StatusCause) -> bool {
         if cause.field == path_of_part_of_label() {
             return self.takes_label;

@@ -20,7 +20,7 @@ use crate::read;
 /// The longest value that is shown whole, in characters.
 const LONGEST_VALUE: usize = 60;
 
-const WAYS_OUT: &str = "remove these fields from the manifest, take them over with --force-conflicts";
+const CONFLICT_HINT: &str = "remove these fields from the manifest, take them over with --force-conflicts";
 
 /// Explains why an apply failed, with a detail for each field in conflict.
 pub async fn failed_apply_message(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> Message {
@@ -42,7 +42,7 @@ pub fn conflict_message(status: &Status, object: &DesiredObject, manifest: &Valu
         .collect();
     let hint = match build_ignore_rule(object, &conflicts) {
         Some(rule) => {
-            format!("{WAYS_OUT}, or leave them to their owners with --ignore FILE and this rule: {rule}")
+            format!("{CONFLICT_HINT}, or leave them to their owners with --ignore FILE and this rule: {rule}")
         }
         None => "remove these fields from the manifest, or take them over with --force-conflicts".to_owned(),
     };

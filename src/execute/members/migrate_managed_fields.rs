@@ -15,7 +15,7 @@ use crate::plan::{LiveMembership, Seen};
 use crate::read;
 
 /// The number of attempts to write the managed fields of an object that other clients write at the same time.
-const ATTEMPTS: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
     /// Changes `lock` to the version that the object has after a change of its managed fields. The lock of a saved plan
@@ -151,7 +151,7 @@ impl Execution<'_> {
             let accept = self.accept_of_answers();
             let request = ApiRequest::patch(&path, &parameters, accept, Patch::Json, patch.to_string());
             match self.server.send(request).await {
-                Err(error) if attempts < ATTEMPTS && error.has_status_code(StatusCode::CONFLICT) => {}
+                Err(error) if attempts < MAX_ATTEMPTS && error.has_status_code(StatusCode::CONFLICT) => {}
                 // It is patched, whatever the answer says.
                 reply => return reply.map(|reply| reply.json().ok()),
             }

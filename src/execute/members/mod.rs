@@ -1,6 +1,6 @@
 //! Applies members: one server-side apply for each, and the interpretation of its answer.
 //!
-//! `apply` applies a member, `send_apply_and_force_if_allowed` sends it; each other file handles one special case.
+//! `apply` applies a member, `send_apply` sends it; each other file handles one special case.
 
 pub mod apply;
 pub mod apply_as_read;

@@ -21,10 +21,10 @@ use crate::compare::ignore;
 use crate::compare::ownership::CLIENT_SIDE_APPLY;
 use crate::event::{Action, Claims, Subject};
 use crate::execute::Execution;
-use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, DeletePurpose, JUDGEMENTS};
+use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, DeletePurpose, MAX_JUDGEMENTS};
 use crate::execute::freshness::JUDGED_FOR;
 use crate::execute::kinds::ChangedKinds;
-use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed_reply};
+use crate::execute::members::apply::{CHANGED_SINCE_PLAN, MemberReply, TERMINATING};
 use crate::execute::members::apply_as_read::Expected;
 use crate::execute::members::message_of_conflict::failed_apply_message;
 use crate::execute::members::message_of_invalid_object::kind_for_recreation_hint;
@@ -47,7 +47,7 @@ pub const RECREATED_IF: &str = "recreated if the server refuses the update";
 /// An object that may be deleted to be created again, and what the judgement of its deletion needs.
 pub struct ObjectToRecreate {
     pub live: Live,
-    /// What becomes of the claims of the object.
+    /// The fate of the `PersistentVolumeClaims` of the object.
     claims: Claims,
     /// A plan that only deletes the object, with the objects that it owns.
     plan: Plan,
@@ -67,7 +67,7 @@ enum DeleteEnd {
 pub struct BegunRecreation {
     /// The UID of the deleted object.
     uid: String,
-    /// What becomes of the claims of the deleted object.
+    /// The fate of the `PersistentVolumeClaims` of the deleted object.
     claims: Claims,
     /// The reason for which the server refused the update.
     reason: String,
@@ -149,7 +149,7 @@ impl Execution<'_> {
             Err(not_recreated) => {
                 return MemberReply {
                     webhook: not_recreated.webhook.clone(),
-                    ..failed_reply(subject, not_recreated.into_refused_update_message(refused))
+                    ..MemberReply::failed(subject, not_recreated.into_refused_update_message(refused))
                 };
             }
         };
@@ -191,7 +191,7 @@ impl Execution<'_> {
         update_error: &ApiError,
     ) -> Result<ObjectToRecreate, NotRecreated> {
         let mut uid = uid.map(str::to_owned);
-        for _ in 0..JUDGEMENTS {
+        for _ in 0..MAX_JUDGEMENTS {
             let old = self
                 .judge_recreation(object, uid.as_deref(), update_error)
                 .await?;
@@ -229,7 +229,7 @@ impl Execution<'_> {
         let gone = NotRecreated::in_this_run("it no longer exists");
         let Some(found) = found else { return Err(gone) };
         if !self.plan.preconditions.admits(&object.key, &found) {
-            return Err(NotRecreated::in_this_run(OVERTAKEN));
+            return Err(NotRecreated::in_this_run(CHANGED_SINCE_PLAN));
         }
         if let Some(obstacle) = self.obstacle_in_live_object(object, &found, update_error) {
             return Err(NotRecreated::from_obstacle(&obstacle));
@@ -351,7 +351,7 @@ impl Execution<'_> {
         kinds: &ChangedKinds,
     ) -> MemberReply {
         if let Err(message) = self.wait_until_gone_before_recreation(object, deleted_uid).await {
-            return failed_reply(subject, message);
+            return MemberReply::failed(subject, message);
         }
         let subject = Subject { uid: None, ..subject };
         let membership = LiveMembership::NotAMember;
@@ -360,9 +360,7 @@ impl Execution<'_> {
             .await;
         match applied {
             Ok(applied) => {
-                let mut reply = self
-                    .judge_answer_and_former_membership(object, subject, &membership, &applied)
-                    .await;
+                let mut reply = self.reply_to_apply(object, subject, &membership, &applied).await;
                 if reply.outcome.action == Action::Created {
                     reply.outcome.action = Action::Recreated;
                 }

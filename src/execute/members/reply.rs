@@ -23,6 +23,23 @@ pub struct MemberReply {
     pub begun_recreation: Option<BegunRecreation>,
 }
 
+impl MemberReply {
+    /// Creates a reply with this outcome alone.
+    pub fn from_outcome(outcome: ObjectOutcome) -> Self {
+        Self {
+            outcome,
+            warnings: Vec::new(),
+            webhook: None,
+            begun_recreation: None,
+        }
+    }
+
+    /// Creates the reply about a member that failed with this error.
+    pub fn failed(subject: Subject, error: impl Into<Message>) -> Self {
+        Self::from_outcome(ObjectOutcome::from_error(subject, error))
+    }
+}
+
 impl Execution<'_> {
     /// Judges what a successful apply did, by its answer: whether it created or changed the object, and whether the
     /// object is a member now.
@@ -35,7 +52,7 @@ impl Execution<'_> {
     ) -> MemberReply {
         let written = Live::from_object(&answer.json_or_null(), &object.resource);
         let Some(written) = written.filter(|written| written.key == object.key) else {
-            return failed_reply(subject, ANSWER_OF_ANOTHER_OBJECT.to_owned());
+            return MemberReply::failed(subject, ANSWER_OF_ANOTHER_OBJECT.to_owned());
         };
         let has_same_version = matches!(
             live_membership,
@@ -51,7 +68,7 @@ impl Execution<'_> {
         subject.uid = Some(written.uid);
         let mut reply = MemberReply {
             warnings: answer.warnings.clone(),
-            ..reply_from_outcome(ObjectOutcome::new(subject, action))
+            ..MemberReply::from_outcome(ObjectOutcome::new(subject, action))
         };
         let error = match written.presence {
             Presence::Terminating => Some(TERMINATING.into()),
@@ -62,19 +79,4 @@ impl Execution<'_> {
         }
         reply
     }
-}
-
-/// Returns a reply with this outcome alone.
-pub fn reply_from_outcome(outcome: ObjectOutcome) -> MemberReply {
-    MemberReply {
-        outcome,
-        warnings: Vec::new(),
-        webhook: None,
-        begun_recreation: None,
-    }
-}
-
-/// Returns the reply about a member that failed with this error.
-pub fn failed_reply(subject: Subject, error: impl Into<Message>) -> MemberReply {
-    reply_from_outcome(ObjectOutcome::from_error(subject, error))
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::cluster::apiserver::Reply;
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::Execution;
-use crate::execute::members::apply_as_read::EXISTS;
+use crate::execute::members::apply_as_read::CREATED_OUTSIDE_SET;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::live::Live;
@@ -51,7 +51,7 @@ impl Execution<'_> {
                     self.set_taken_in_with_reason(object, predicted, outcome);
                 }
                 Unowned::Refused => {
-                    outcome.fail(Message::new(EXISTS).with_hint(Refusal::UNOWNED_HINT));
+                    outcome.fail(Message::new(CREATED_OUTSIDE_SET).with_hint(Refusal::UNOWNED_HINT));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::ATTEMPTS;
+use super::MAX_ATTEMPTS;
 use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory, Written};
 use crate::cluster::apiserver::{Moment, WriteResult};
 use crate::event::{Action, Ending, Event, Sink};
@@ -29,7 +29,7 @@ pub struct KnownParent {
     /// The time of the last write of the entry.
     pub renewed: Moment,
     /// `true` if the run only takes objects out of the set. Such a run writes only the parent with the UID that it has
-    /// read, and does not create one. Its entry says the same, but it may go on without an entry.
+    /// read, and does not create one. Its entry says the same, but it may continue without an entry.
     pub takes_out: bool,
 }
 
@@ -45,8 +45,8 @@ pub(super) struct WritingRun<'a> {
 pub(super) enum WritableParent<'a> {
     /// Any parent of the set; if there is none, it is created. The run begins, and has found no parent.
     ExistingOrNew,
-    /// Any parent of the set. The run has read one, so another client has deleted a parent that is missing now. Nobody
-    /// knows what other runs have recorded there since: a new one with a record of what this run knows would hide all else
+    /// Any parent of the set. The run has read one, so another client has deleted a parent that is missing now. This
+    /// run does not know what other runs have recorded there since: a new one with a record of what this run knows would hide all else
     /// from later runs, which look for members in all kinds as long as there is none.
     Existing,
     /// The parent with this UID.
@@ -267,7 +267,7 @@ impl ParentWriting<'_> {
         decide: impl Fn(ParentRead) -> Result<RecordAndHistory, ParentWriteError>,
     ) -> Result<(ParentObject, bool), ParentWriteError> {
         let mut writable = writer.writable;
-        for attempt in 0..ATTEMPTS {
+        for attempt in 0..MAX_ATTEMPTS {
             if parent.is_some() && matches!(writable, WritableParent::ExistingOrNew) {
                 writable = WritableParent::Existing;
             }

@@ -46,7 +46,7 @@ use crate::execute::history::ChangeCounter;
 use crate::model::applyset::Record;
 
 /// Limit of attempts to write a parent that other clients keep writing.
-pub const ATTEMPTS: usize = 20;
+pub const MAX_ATTEMPTS: usize = 20;
 
 /// The warning of a run that does not narrow the record because another run was at work on the set.
 pub const NOT_NARROWED: &str =
@@ -59,7 +59,7 @@ pub struct RunOnParent<'a> {
     /// it yet.
     pub known: Option<KnownParent>,
     /// Counts the changes of the run, for its entry in the history.
-    pub entry: ChangeCounter,
+    pub changes: ChangeCounter,
     /// The record of everything that the run may write.
     needed: &'a Record,
 }
@@ -69,7 +69,7 @@ impl<'a> RunOnParent<'a> {
         Self {
             parent,
             known,
-            entry: ChangeCounter::default(),
+            changes: ChangeCounter::default(),
             needed,
         }
     }
@@ -80,11 +80,11 @@ impl<'a> RunOnParent<'a> {
         sink: &mut Sink<'_>,
         work: impl AsyncFnOnce(&mut Sink<'_>) -> T,
     ) -> T {
-        let entry = std::mem::take(&mut self.entry);
+        let changes = std::mem::take(&mut self.changes);
         let done = self
-            .work_while_renewing(Box::pin(work(&mut entry.counting_sink(sink))))
+            .work_while_renewing(Box::pin(work(&mut changes.counting_sink(sink))))
             .await;
-        self.entry = entry;
+        self.changes = changes;
         done
     }
 
@@ -107,7 +107,7 @@ impl<'a> RunOnParent<'a> {
             return ending;
         }
         let entry = known.run.clone().and_then(|run| {
-            self.entry
+            self.changes
                 .build_final_entry_if_changed(self.parent.server, run, ending)
         });
         match self

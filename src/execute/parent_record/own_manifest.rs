@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::ATTEMPTS;
+use super::MAX_ATTEMPTS;
 use super::begin::KnownParent;
 use super::requests::{ParentWriteError, ParentWriting, manifest_request};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Reply, StatusCause};
@@ -67,7 +67,7 @@ impl ParentWriting<'_> {
         let forced = [&parameters[..], &[FORCE]].concat();
         let mut seen = Seen::for_version(&known.uid, &known.resource_version);
         let is_seen_by_plan = preconditions.seen_parent().is_some();
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             if is_seen_by_plan {
                 let live = read::read_object(self.server, &object.resource, &object.key).await?;
                 seen = preconditions

@@ -132,7 +132,7 @@ impl ParentWriting<'_> {
     }
 
     /// Writes the annotations `new_annotations` on the parent that has this UID and this resourceVersion. The UID
-    /// prevents that an apply creates the parent again if it is gone.
+    /// prevents an apply from creating the parent again if it is gone.
     pub async fn write_annotations(
         &self,
         (uid, resource_version): (&str, &str),

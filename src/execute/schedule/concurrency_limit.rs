@@ -13,10 +13,10 @@ use crate::cluster::apiserver::ApiServer;
 const START: usize = 8;
 /// The limit at the start if the server is far away: a window would take a round trip, so the first windows are left
 /// out. `ApiServer::open_connections_for` has opened up to this many connections.
-const START_IF_FAR: usize = 2 * RAISED_IN_ANY_CASE_BELOW;
+const START_IF_FAR: usize = 2 * ALWAYS_RAISED_BELOW;
 /// Below this limit, slow answers do not stop growth, only refusals do: on a busy machine, answer times vary
 /// even without a queue.
-const RAISED_IN_ANY_CASE_BELOW: usize = 16;
+const ALWAYS_RAISED_BELOW: usize = 16;
 /// A server whose fastest answer took longer than this is far away.
 const FAR: Duration = Duration::from_millis(10);
 /// The limit at which doubling ends: each further connection has its own handshake.
@@ -111,7 +111,7 @@ impl ConcurrencyLimit {
         if self.answers < window {
             return;
         }
-        if self.limit < RAISED_IN_ANY_CASE_BELOW || !self.is_server_queueing() {
+        if self.limit < ALWAYS_RAISED_BELOW || !self.is_server_queueing() {
             let doubles = !self.was_refused && self.limit < DOUBLED_UP_TO;
             let next = if doubles {
                 (2 * self.limit).min(DOUBLED_UP_TO)
@@ -235,7 +235,7 @@ mod tests {
                 concurrency_limit.record_refusal(concurrency_limit.limit);
             }
             answer(&mut concurrency_limit, 10_000, 20);
-            assert_eq!(concurrency_limit.limit, RAISED_IN_ANY_CASE_BELOW);
+            assert_eq!(concurrency_limit.limit, ALWAYS_RAISED_BELOW);
         }
     }
 

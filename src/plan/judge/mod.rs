@@ -50,7 +50,7 @@ pub struct Judge<'a> {
     undetachable: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// Key: an object. Value: the losses with this object that the user has confirmed.
     accepted: HashMap<ObjectKey, Vec<Refusal>>,
-    /// Whether a namespace or CRD may be deleted with objects that it has gained since the plan was made.
+    /// The treatment of objects that a namespace or CRD has gained since the plan was made.
     gained_objects: Risk,
 }
 

@@ -201,7 +201,7 @@ impl Autoscalers {
         leaving: &BTreeSet<ObjectKey>,
         scaled: &ScaledMembers,
     ) -> Result<(), Error> {
-        for kind in plan::autoscaler_kinds() {
+        for kind in plan::autoscalers() {
             let namespaces: BTreeSet<&Option<String>> = scaled
                 .keys()
                 .filter(|key| !self.by_target.contains_key(key))

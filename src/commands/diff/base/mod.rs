@@ -7,7 +7,7 @@ use super::predict_parent;
 use crate::compare::diff::Difference;
 use crate::error::Error;
 use crate::event::{Action, Event, ObjectOutcome, Sink, Subject};
-use crate::execute::{AfterFailure, Execution, ParentPrediction, Prediction};
+use crate::execute::{Execution, ParentPrediction, Prediction, PreviewAfterFailure};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
 use crate::plan::{Apply, Plan, Pruning, Refusal};
@@ -95,7 +95,12 @@ async fn predict_applies(
     let mut on_prediction = |prediction: Prediction, _: &mut Sink<'_>| predicted.push(prediction);
     let mut sink = |event: Event| run.reporter.take_event(event);
     execution
-        .predict_objects(AfterFailure::Continue, |_| false, &mut on_prediction, &mut sink)
+        .predict_objects(
+            PreviewAfterFailure::Continue,
+            |_| false,
+            &mut on_prediction,
+            &mut sink,
+        )
         .await;
     predicted
 }

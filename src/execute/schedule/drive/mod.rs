@@ -103,7 +103,7 @@ pub struct Driver<'a> {
     /// The time for which writes wait for a webhook to start, once nothing else is left to do; `None` without a limit.
     webhook_patience: Option<Duration>,
     limit: ConcurrencyLimit,
-    /// Whether the members have to be read again: each wait of an action for an object or a webhook outdates them.
+    /// Tracks when the members have to be read again: each wait of an action for an object or a webhook outdates them.
     pub freshness: Rc<Freshness>,
 }
 

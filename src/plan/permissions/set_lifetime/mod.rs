@@ -16,7 +16,7 @@ use crate::model::permission::{Permission, Verb};
 use crate::model::resource::{Resource, Scope, Subresource};
 use crate::model::set::Set;
 use crate::plan::member_scope::list_namespaces;
-use crate::plan::{Recreate, autoscaler_kinds, desired_autoscalers_by_target};
+use crate::plan::{Recreate, autoscalers, desired_autoscalers_by_target};
 
 /// Verbs that writing one member needs: to apply it and to prune it.
 const WRITES_OF_MEMBERS: [Verb; 3] = [Verb::Create, Verb::Patch, Verb::Delete];
@@ -161,7 +161,7 @@ fn needed_to_list_autoscalers(desired: &Desired, discovery: &Discovery) -> BTree
         }
     }
     let mut needed = BTreeSet::new();
-    for kind in autoscaler_kinds() {
+    for kind in autoscalers() {
         if let KindLookup::Found(resource) = discovery.find_preferred(&kind) {
             for namespace in &namespaces {
                 needed.insert(Permission::on_all_objects(Verb::List, resource, *namespace));

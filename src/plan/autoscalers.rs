@@ -20,7 +20,7 @@ use crate::model::text::first_names_and_more;
 
 /// Returns the kinds that scale other objects, as [`read_scale_target`] reads them. For a `ScaledObject`, KEDA creates
 /// a `HorizontalPodAutoscaler`, but not at once, so the `ScaledObject` counts, too.
-pub fn autoscaler_kinds() -> [GroupKind; 2] {
+pub fn autoscalers() -> [GroupKind; 2] {
     [
         GroupKind::new("autoscaling", "HorizontalPodAutoscaler"),
         GroupKind::new("keda.sh", "ScaledObject"),
@@ -65,7 +65,7 @@ pub fn find_autoscalers_gone_after_run(
         )
     });
     let leaving = prunes.into_iter().chain(going.map(|skip| skip.live));
-    let kinds = autoscaler_kinds();
+    let kinds = autoscalers();
     leaving
         .map(|live| live.key)
         .filter(|key| kinds.contains(&key.group_kind))
@@ -74,7 +74,7 @@ pub fn find_autoscalers_gone_after_run(
 
 /// Returns the autoscalers in the manifests. Key: the targeted object. Value: the autoscaler.
 pub fn desired_autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey> {
-    let kinds = autoscaler_kinds();
+    let kinds = autoscalers();
     let autoscalers = desired
         .members
         .iter()
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn autoscalers_name_their_targets() {
-        let [pods, keda] = autoscaler_kinds();
+        let [pods, keda] = autoscalers();
         let key = |group: &str, kind: &str| ObjectKey {
             group_kind: GroupKind::new(group, kind),
             namespace: Some("shop".to_owned()),
