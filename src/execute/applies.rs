@@ -9,7 +9,6 @@ use futures_util::future::LocalBoxFuture;
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::compare::status::WriteOutcome;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, Sink, WaitStatus};
-use crate::execute::kinds::ChangedKinds;
 use crate::execute::kinds::await_served::{NotServed, await_served};
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::recreate::BegunRecreation;
@@ -33,16 +32,10 @@ impl Execution<'_> {
         let graph = self
             .plan
             .build_apply_graph(steps, self.desired, current, namespaces);
-        let RunState {
-            applied,
-            kinds,
-            driver,
-            ..
-        } = run_state;
+        let RunState { applied, driver, .. } = run_state;
         let work = Applies {
             execution: self,
             applied: RefCell::new(applied),
-            kinds,
             begun_recreations: RefCell::default(),
             depended_on: self
                 .desired
@@ -91,7 +84,6 @@ impl Execution<'_> {
 struct Applies<'r, 'a> {
     execution: &'r Execution<'a>,
     applied: RefCell<&'r mut Applied>,
-    kinds: &'r ChangedKinds,
     /// The recreations that have deleted an object and not yet created it, by `Apply::index`.
     begun_recreations: RefCell<BTreeMap<usize, BegunRecreation>>,
     /// The objects that others depend on.
@@ -128,7 +120,7 @@ impl<'r> Work for Applies<'r, '_> {
         match action {
             ApplyAction::Apply(apply) => {
                 let begun = self.begun_recreations.borrow_mut().remove(&apply.index);
-                let mut reply = execution.apply_member(apply, begun, self.kinds).await;
+                let mut reply = execution.apply_member(apply, begun).await;
                 if let Some(begun) = reply.begun_recreation.take() {
                     self.begun_recreations.borrow_mut().insert(apply.index, begun);
                 }
@@ -223,7 +215,7 @@ impl Applies<'_, '_> {
         }
         let outcome = reply.outcome;
         if outcome.action == Action::Configured {
-            self.kinds.note_if_crd(object);
+            self.execution.changed_kinds.note_if_crd(object);
         }
         let mut applied = self.applied.borrow_mut();
         match outcome.action {

@@ -36,7 +36,7 @@ pub use dry_run::{ParentPrediction, Prediction, PreviewAfterFailure};
 pub use former_parent::ParentAim;
 pub use former_parent::list_what_is_left::TerminatingObjects;
 use freshness::Freshness;
-use kinds::ChangedKinds;
+pub use kinds::ChangedKinds;
 pub use parent_record::RunOnParent;
 pub use parent_record::begin::refusal_of_run_under_way;
 pub use parent_record::requests::{ParentWriteError, ParentWriting, Written};
@@ -79,6 +79,8 @@ pub struct Execution<'a> {
     pub dependencies: Option<WaitSettings<'a>>,
     /// The notes about what writes wait for.
     pub wait_notes: &'a WaitNotes,
+    /// The kinds whose CRDs this run has changed so far.
+    pub changed_kinds: &'a ChangedKinds,
 }
 
 /// The results of the applies of a run so far.
@@ -101,7 +103,6 @@ pub struct RunState<'a> {
     applied: Applied,
     /// The number of objects that the plan prunes and the run keeps. If there are any, the record is not narrowed.
     kept: usize,
-    kinds: ChangedKinds,
     driver: Driver<'a>,
 }
 
@@ -117,7 +118,6 @@ impl<'a> RunState<'a> {
                 ..Applied::default()
             },
             kept: 0,
-            kinds: ChangedKinds::default(),
             driver: execution.driver(),
         }
     }

@@ -60,34 +60,18 @@ impl MemberScope {
     }
 }
 
-/// Error if the scope cannot be determined.
-#[derive(Debug, thiserror::Error)]
-pub enum MemberScopeUnknown {
-    /// The record names kinds that the server spells differently, or lacks namespaces for its kinds.
-    #[error("the set's record is invalid")]
-    Refused(Vec<Refusal>),
-    /// A recorded kind whose group could not be discovered, or that discovery does not list although it may have
-    /// objects.
-    #[error("{0}")]
-    Kind(Error),
-}
-
-impl From<MemberScopeUnknown> for Error {
-    fn from(error: MemberScopeUnknown) -> Self {
-        match error {
-            MemberScopeUnknown::Refused(refusals) => Refusal::error(&refusals),
-            MemberScopeUnknown::Kind(error) => error,
-        }
-    }
-}
-
 /// Determines the scope of a set.
+///
+/// # Errors
+///
+/// The record names kinds that the server spells differently, or lacks namespaces for its kinds; or the group of a
+/// recorded kind could not be discovered, or discovery does not list the kind although it may have objects.
 pub fn determine_member_scope(
     set: &Set,
     parent_status: &ParentStatus,
     desired: &Desired,
     discovery: &Discovery,
-) -> Result<MemberScope, MemberScopeUnknown> {
+) -> Result<MemberScope, Error> {
     let mut resources: Kinds = find_served_kinds_of_manifests(desired, discovery);
     let mut scope = MemberScope {
         places: ListTargets::default(),
@@ -161,7 +145,7 @@ fn separate_served_kinds(
     applyset_record: &ParentAnnotations,
     discovery: &Discovery,
     scope: &mut MemberScope,
-) -> Result<Kinds, MemberScopeUnknown> {
+) -> Result<Kinds, Error> {
     let mut served = Kinds::new();
     let mut faults = Vec::new();
     for (name, entry) in classify_recorded_kinds(&applyset_record.kinds, discovery) {
@@ -191,9 +175,9 @@ fn separate_served_kinds(
                 meant: resource.group_kind().to_string(),
             }),
             RecordedKind::Unknowable(failure) => {
-                return Err(MemberScopeUnknown::Kind(Error::for_undiscoverable_kind(format!(
+                return Err(Error::for_undiscoverable_kind(format!(
                     "kind {name}: recorded, and cannot determine whether the server has it: {failure}"
-                ))));
+                )));
             }
         }
     }
@@ -204,10 +188,10 @@ fn separate_served_kinds(
     }
 }
 
-fn kind_not_listed_error(kind: &GroupKind, reason: &dyn Display) -> MemberScopeUnknown {
-    MemberScopeUnknown::Kind(Error::for_kind_not_served(format!(
+fn kind_not_listed_error(kind: &GroupKind, reason: &dyn Display) -> Error {
+    Error::for_kind_not_served(format!(
         "kind {kind}: recorded, and its objects cannot be listed: {reason}"
-    )))
+    ))
 }
 
 /// Refuses the record of a cluster-scoped parent that has namespaced kinds and no namespaces.
@@ -215,7 +199,7 @@ fn check_record_has_namespaces(
     set: &Set,
     kinds: &Kinds,
     applyset_record: &ParentAnnotations,
-) -> Result<(), MemberScopeUnknown> {
+) -> Result<(), Error> {
     if set.parent.namespace.is_some() || !applyset_record.additional_namespaces.is_empty() {
         return Ok(());
     }
@@ -231,16 +215,15 @@ fn check_record_has_namespaces(
     }
 }
 
-fn refuse_record(set: &Set, faults: Vec<ParentFault>) -> MemberScopeUnknown {
-    MemberScopeUnknown::Refused(
-        faults
-            .into_iter()
-            .map(|fault| Refusal::FaultyParent {
-                parent: set.parent.clone(),
-                fault,
-            })
-            .collect(),
-    )
+fn refuse_record(set: &Set, faults: Vec<ParentFault>) -> Error {
+    let refusals: Vec<Refusal> = faults
+        .into_iter()
+        .map(|fault| Refusal::FaultyParent {
+            parent: set.parent.clone(),
+            fault,
+        })
+        .collect();
+    Refusal::error(&refusals)
 }
 
 /// Returns the namespaces of the record, the parent and the manifests.
@@ -261,6 +244,7 @@ pub(super) fn list_namespaces(set: &Set, desired: &Desired, recorded: &BTreeSet<
 mod tests {
     use super::*;
     use crate::cluster::discovery::{MissingKind, ReasonToExpectKind};
+    use crate::error::ErrorKind;
     use crate::model::applyset::Tooling;
     use crate::model::applyset::parent::RecordedKinds as Kinds;
     use crate::plan::fixtures::{desired, resource, set};
@@ -315,7 +299,7 @@ mod tests {
         }
     }
 
-    fn scope_of(parent_status: &ParentStatus, desired: &Desired) -> Result<MemberScope, MemberScopeUnknown> {
+    fn scope_of(parent_status: &ParentStatus, desired: &Desired) -> Result<MemberScope, Error> {
         determine_member_scope(&set(), parent_status, desired, &discovery())
     }
 
@@ -394,10 +378,8 @@ mod tests {
             );
         }
         let misspelled = scope_of(&recorded(&["configmaps"], &[]), &Desired::default());
-        assert!(
-            matches!(misspelled, Err(MemberScopeUnknown::Refused(_))),
-            "{misspelled:?}"
-        );
+        let kind = misspelled.err().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::Refused));
     }
 
     #[test]

@@ -102,10 +102,7 @@ impl Execution<'_> {
         let name = stand_in_name(&object.key.name);
         let mut metadata = object.object.metadata();
         metadata.insert("name".to_owned(), json!(name));
-        let stand_in = DesiredObject {
-            object: object.object.with_metadata(&metadata),
-            ..object.clone()
-        };
+        let stand_in = object.with_object(object.object.with_metadata(&metadata));
         // An aggregated API may ignore `dryRun`, and would then really create the stand-in.
         let may_be_sent = !self.has_unknown_value(object)
             && self.writing.dry_run != DryRun::Client

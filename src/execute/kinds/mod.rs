@@ -56,7 +56,6 @@ impl Execution<'_> {
         object: &DesiredObject,
         live_membership: &LiveMembership,
         expected: &Expected,
-        kinds: &ChangedKinds,
     ) -> Result<Reply, ApiError> {
         let begun = Instant::now();
         loop {
@@ -67,7 +66,8 @@ impl Execution<'_> {
                 if is_too_early(object, error) {
                     begun.elapsed() < PATIENCE
                 } else {
-                    may_be_by_former_schema(error) && kinds.may_use_former_crd(&object.key.group_kind)
+                    may_be_by_former_schema(error)
+                        && self.changed_kinds.may_use_former_crd(&object.key.group_kind)
                 }
             });
             if !has_to_apply_again || self.interrupt.is_requested() {

@@ -8,7 +8,6 @@ use crate::cluster::apiserver::{ApiError, Reply, UnreachableWebhook};
 use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
-use crate::execute::kinds::ChangedKinds;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::apply_as_read::{
     self, AppliedAs, Expected, Unapplied, with_version_of_no_object,
@@ -34,20 +33,13 @@ pub const MAX_ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
     /// Applies a member. If this run has `begun` to recreate the object, it is deleted already, and created now.
-    pub async fn apply_member(
-        &self,
-        apply: &Apply,
-        begun: Option<BegunRecreation>,
-        kinds: &ChangedKinds,
-    ) -> MemberReply {
+    pub async fn apply_member(&self, apply: &Apply, begun: Option<BegunRecreation>) -> MemberReply {
         let object = &self.desired.members[apply.index];
         let subject = self.subject_of(apply);
         let mut reply = match (begun, &apply.live_membership) {
-            (Some(begun), _) => self.create_after_own_delete(object, subject, begun, kinds).await,
-            (None, LiveMembership::Terminating) => {
-                self.recreate_terminating_or_fail(object, subject, kinds).await
-            }
-            (None, membership) => self.apply_or_recreate(object, subject, membership, kinds).await,
+            (Some(begun), _) => self.create_after_own_delete(object, subject, begun).await,
+            (None, LiveMembership::Terminating) => self.recreate_terminating_or_fail(object, subject).await,
+            (None, membership) => self.apply_or_recreate(object, subject, membership).await,
         };
         reply.outcome.source = Some(object.position.clone());
         // An object may be sent several times, and the server repeats its warnings.
@@ -75,17 +67,11 @@ impl Execution<'_> {
 
     /// Applies a member that is being deleted. If the user chose to recreate it, the run waits until it is gone and
     /// creates it, since an earlier run may have deleted it to recreate it. Otherwise, the member fails.
-    async fn recreate_terminating_or_fail(
-        &self,
-        object: &DesiredObject,
-        subject: Subject,
-        kinds: &ChangedKinds,
-    ) -> MemberReply {
+    async fn recreate_terminating_or_fail(&self, object: &DesiredObject, subject: Subject) -> MemberReply {
         if !self.waits_to_recreate_terminating(object) {
             return MemberReply::failed(subject, self.terminating_error(object));
         }
-        self.wait_until_gone_and_create(object, subject, None, kinds)
-            .await
+        self.wait_until_gone_and_create(object, subject, None).await
     }
 
     /// Applies a member that is not being deleted, and recreates it if the server refuses the update and the user chose
@@ -95,7 +81,6 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         live_membership: &LiveMembership,
-        kinds: &ChangedKinds,
     ) -> MemberReply {
         if matches!(live_membership, LiveMembership::OfAnotherSet { .. })
             && let Some(error) = self.predict_label_error(object).await
@@ -103,13 +88,13 @@ impl Execution<'_> {
             return MemberReply::failed(subject, error);
         }
         let expected = self.expectation_for(object, live_membership);
-        match self.apply_as_read(object, live_membership, expected, kinds).await {
+        match self.apply_as_read(object, live_membership, expected).await {
             Ok(applied) => {
                 self.reply_to_apply(object, subject, live_membership, &applied)
                     .await
             }
             Err(Unapplied::Failed(error)) if self.should_recreate_after(object, live_membership, &error) => {
-                self.recreate(object, subject, &error, kinds).await
+                self.recreate(object, subject, &error).await
             }
             Err(unapplied) => self.reply_to_failed_apply(object, subject, unapplied).await,
         }

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply};
 use crate::compare::ownership::KUBECTL_FIELD_MANAGER;
 use crate::execute::Execution;
-use crate::execute::kinds::ChangedKinds;
 use crate::execute::members::apply::MAX_ATTEMPTS;
 use crate::execute::members::exported_fields;
 use crate::execute::members::send_apply::is_version_conflict;
@@ -139,7 +138,6 @@ impl Execution<'_> {
         object: &DesiredObject,
         planned: &LiveMembership,
         mut expected: Expected,
-        kinds: &ChangedKinds,
     ) -> Result<AppliedAs, Unapplied> {
         let mut membership = planned.clone();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
@@ -153,7 +151,7 @@ impl Execution<'_> {
                 expected = Expected::Any;
             }
             let answer = self
-                .apply_until_served_with_new_schema(object, &membership, &expected, kinds)
+                .apply_until_served_with_new_schema(object, &membership, &expected)
                 .await;
             let error = match answer {
                 Err(error)
@@ -260,10 +258,7 @@ fn may_mean_object_changed(error: &ApiError) -> bool {
 pub fn with_version_of_no_object(object: &DesiredObject) -> DesiredObject {
     let mut metadata = object.object.metadata();
     metadata.insert("resourceVersion".to_owned(), json!(VERSION_OF_NO_OBJECT));
-    DesiredObject {
-        object: object.object.with_metadata(&metadata),
-        ..object.clone()
-    }
+    object.with_object(object.object.with_metadata(&metadata))
 }
 
 /// Returns the error of an object that was not applied, because it has become a member of the set with this id.

@@ -33,10 +33,7 @@ impl ApplyWithLiveFields {
         let body = with_metadata.or_else(|| (!object.ignored.is_empty()).then_some(with_ignored_fields))?;
         Some(Self {
             seen: Seen::from_uid_and_version(live),
-            object: DesiredObject {
-                object: body,
-                ..object.clone()
-            },
+            object: object.with_object(body),
         })
     }
 }
@@ -124,10 +121,7 @@ impl Execution<'_> {
             });
         let with_live = match listed {
             Some(listed) => Some(ApplyWithLiveFields {
-                object: DesiredObject {
-                    object: listed.object.clone(),
-                    ..object.clone()
-                },
+                object: object.with_object(listed.object.clone()),
                 seen: listed.seen.clone(),
             }),
             None => {

@@ -23,7 +23,6 @@ use crate::event::{Action, Claims, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, DeletePurpose, MAX_JUDGEMENTS};
 use crate::execute::freshness::JUDGED_FOR;
-use crate::execute::kinds::ChangedKinds;
 use crate::execute::members::apply::{CHANGED_SINCE_PLAN, MemberReply, TERMINATING};
 use crate::execute::members::apply_as_read::Expected;
 use crate::execute::members::message_of_conflict::failed_apply_message;
@@ -133,7 +132,6 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         update_error: &ApiError,
-        kinds: &ChangedKinds,
     ) -> MemberReply {
         let refused = failed_apply_message(self.server, object, update_error).await;
         let reason = refused.text.clone();
@@ -153,7 +151,7 @@ impl Execution<'_> {
                 };
             }
         };
-        self.create_after_own_delete(object, subject, begun, kinds).await
+        self.create_after_own_delete(object, subject, begun).await
     }
 
     /// Creates an object that this run has deleted. If its webhook cannot be called yet, the reply returns `begun`, so
@@ -163,10 +161,9 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         begun: BegunRecreation,
-        kinds: &ChangedKinds,
     ) -> MemberReply {
         let mut reply = self
-            .wait_until_gone_and_create(object, subject, Some(&begun.uid), kinds)
+            .wait_until_gone_and_create(object, subject, Some(&begun.uid))
             .await;
         if reply.outcome.action == Action::Recreated {
             reply.outcome.reason.clone_from(&begun.reason);
@@ -348,16 +345,13 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         deleted_uid: Option<&str>,
-        kinds: &ChangedKinds,
     ) -> MemberReply {
         if let Err(message) = self.wait_until_gone_before_recreation(object, deleted_uid).await {
             return MemberReply::failed(subject, message);
         }
         let subject = Subject { uid: None, ..subject };
         let membership = LiveMembership::NotAMember;
-        let applied = self
-            .apply_as_read(object, &membership, Expected::Absent, kinds)
-            .await;
+        let applied = self.apply_as_read(object, &membership, Expected::Absent).await;
         match applied {
             Ok(applied) => {
                 let mut reply = self.reply_to_apply(object, subject, &membership, &applied).await;

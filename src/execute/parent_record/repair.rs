@@ -68,9 +68,6 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", PARENT_FIELD_MANAGER)];
         let body = json!({"metadata": metadata}).to_string();
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        self.check_answer(
-            self.send_until_webhooks_answer(request, sink).await,
-            expected_annotations,
-        )
+        self.send_and_check(request, expected_annotations, sink).await
     }
 }

@@ -140,10 +140,7 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
         let request = self.update_request((uid, resource_version), new_annotations);
-        self.check_answer(
-            self.send_until_webhooks_answer(request, sink).await,
-            new_annotations,
-        )
+        self.send_and_check(request, new_annotations, sink).await
     }
 
     /// Returns the request that writes the annotations `new_annotations` on the parent that has this UID and this
@@ -219,10 +216,7 @@ impl ParentWriting<'_> {
     ) -> Result<Written, ParentWriteError> {
         let Some(manifest) = self.manifest else {
             let request = self.creation_request(new_annotations);
-            return self.check_answer(
-                self.send_until_webhooks_answer(request, sink).await,
-                new_annotations,
-            );
+            return self.send_and_check(request, new_annotations, sink).await;
         };
         if is_not_yet_served(manifest) {
             let namespace = manifest.key.namespace.as_deref();
@@ -276,18 +270,19 @@ impl ParentWriting<'_> {
         notes.work_while_reporting(sent, sink).await
     }
 
-    /// Checks the answer to a write of the annotations `new_annotations`, and returns the parent in it.
+    /// Sends a write of the annotations `new_annotations`, and returns the parent in the answer.
     ///
     /// # Errors
     ///
     /// The answer lacks the record, the id or the entry of the run. Other runs could then not find the members that
     /// this run is about to write.
-    pub(super) fn check_answer(
+    pub(super) async fn send_and_check(
         &self,
-        answer: Result<Reply, ApiError>,
+        request: ApiRequest,
         new_annotations: &Value,
+        sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
-        let reply = match answer {
+        let reply = match self.send_until_webhooks_answer(request, sink).await {
             Ok(reply) => reply,
             Err(error) if is_error_of_overtaken_write(&error) => return Ok(Written::Overtaken),
             Err(error) => return Err(error.into()),

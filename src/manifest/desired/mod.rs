@@ -59,6 +59,15 @@ impl DesiredObject {
         Some(label.to_owned())
     }
 
+    /// Returns the object with another body.
+    #[must_use]
+    pub fn with_object(&self, object: Object) -> Self {
+        Self {
+            object,
+            ..self.clone()
+        }
+    }
+
     /// Returns whether the object is a Secret of the core group.
     pub fn is_secret(&self) -> bool {
         self.key.group_kind == GroupKind::new("", "Secret")

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::super::prompt;
 use super::Base;
 use crate::event::Interrupt;
-use crate::execute::{Execution, WaitNotes, estimate_concurrent_writes_at_start};
+use crate::execute::{ChangedKinds, Execution, WaitNotes, estimate_concurrent_writes_at_start};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -34,6 +34,8 @@ pub struct Prepared {
     pub base: Option<Base>,
     /// The notes about what writes wait for, which are not reported yet.
     wait_notes: WaitNotes,
+    /// The kinds whose CRDs the run has changed so far.
+    changed_kinds: ChangedKinds,
     /// The server's answer whether the user is an administrator, if it was asked.
     pub administrator: Administrator,
 }
@@ -60,6 +62,7 @@ impl Prepared {
             manifests: Vec::new(),
             base: None,
             wait_notes: WaitNotes::default(),
+            changed_kinds: ChangedKinds::default(),
             administrator: Administrator::NotAsked,
         }
     }
@@ -132,6 +135,7 @@ impl Prepared {
             waits: None,
             dependencies: None,
             wait_notes: &self.wait_notes,
+            changed_kinds: &self.changed_kinds,
         }
     }
 }
