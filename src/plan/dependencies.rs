@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::manifest::desired::Desired;
 use crate::model::depends_on::{DEPENDS_ON, Dependencies};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -37,6 +38,17 @@ pub(super) fn find_live_dependencies<'l>(
         .flat_map(|live| {
             let dependencies = live.dependencies.objects.iter();
             dependencies.map(|key| (key.clone(), live.key.clone()))
+        })
+        .collect()
+}
+
+/// Returns the dependencies that manifests name, each with a desired object that depends on it.
+pub(super) fn find_manifest_dependencies(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey> {
+    let members = desired.members.iter();
+    members
+        .flat_map(|member| {
+            let depends_on = member.depends_on.iter();
+            depends_on.map(|key| (key.clone(), member.key.clone()))
         })
         .collect()
 }

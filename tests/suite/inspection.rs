@@ -121,11 +121,11 @@ fn a_set_is_viewed_with_its_members() {
     assert_eq!(document["namespaces"], json!([a, b]));
     let of = |object: &Value, field: &str| cluster().live(object).expect("it")["metadata"][field].clone();
     let expected = json!([
-        {"group": "", "version": "v1", "kind": "ConfigMap", "namespace": a, "name": "one",
-         "uid": of(&objects[0], "uid"), "status": "Current", "reason": "it exists",
+        {"group": "", "version": "v1", "kind": "ConfigMap", "resource": "configmaps", "namespace": a,
+         "name": "one", "uid": of(&objects[0], "uid"), "status": "Current", "reason": "it exists",
          "rule": "kstatus rule of its kind", "created": of(&objects[0], "creationTimestamp")},
-        {"group": "", "version": "v1", "kind": "Service", "namespace": b, "name": "two",
-         "uid": of(&objects[1], "uid"), "status": "Current", "reason": "it exists",
+        {"group": "", "version": "v1", "kind": "Service", "resource": "services", "namespace": b,
+         "name": "two", "uid": of(&objects[1], "uid"), "status": "Current", "reason": "it exists",
          "rule": "kstatus rule of its kind", "created": of(&objects[1], "creationTimestamp")},
     ]);
     assert_eq!(document["members"], expected);

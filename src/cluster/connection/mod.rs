@@ -97,7 +97,7 @@ impl ConnectionOptions {
         let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?;
         let (mut config, proxy) = match kubeconfig {
             Some(kubeconfig) if !kubeconfig::is_empty(&kubeconfig) => {
-                let files = join_paths(&self.searched_kubeconfig_paths(), " and ");
+                let files = join_paths(&self.existing_kubeconfig_paths(), " and ");
                 let chosen = kubeconfig::select_cluster_and_user(&kubeconfig, &files, self)?;
                 context.clone_from(&chosen.context);
                 self.build_config(&chosen)?
@@ -106,7 +106,7 @@ impl ConnectionOptions {
             // The user named a kubeconfig, so the credentials of the Pod, which may be for another cluster, are not
             // used.
             Some(_) => {
-                let paths = join_paths(&self.searched_kubeconfig_paths(), " and ");
+                let paths = join_paths(&self.existing_kubeconfig_paths(), " and ");
                 return Err(Error::usage(
                     format!("kubeconfig {paths}: it has no cluster and no context"),
                     "add a cluster and a context to it; to use the ServiceAccount of a Pod, unset KUBECONFIG",
@@ -244,6 +244,12 @@ impl ConnectionOptions {
         let paths = self.searched_kubeconfig_paths();
         let at = if paths.is_empty() { "" } else { " at " };
         format!("no kubeconfig{at}{}", join_paths(&paths, " or "))
+    }
+
+    fn existing_kubeconfig_paths(&self) -> Vec<PathBuf> {
+        let mut paths = self.searched_kubeconfig_paths();
+        paths.retain(|path| path.exists());
+        paths
     }
 
     /// Returns the paths at which kubeconfigs were looked for.

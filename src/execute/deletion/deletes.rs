@@ -40,6 +40,13 @@ pub struct Waves<'l> {
     pub desired_uids: HashSet<String>,
 }
 
+impl Waves<'_> {
+    /// Returns the number of objects to delete.
+    pub(super) fn count(&self) -> usize {
+        self.deletes.iter().map(Vec::len).sum()
+    }
+}
+
 impl Execution<'_> {
     /// Judges the deletes again, and removes the owner references to `owners` because of which the garbage collector would
     /// delete kept objects: the results name the objects that have lost owner references. Returns the judge of the
@@ -51,20 +58,14 @@ impl Execution<'_> {
         deleted: &mut DeleteResults,
         driver: &mut Driver<'_>,
         sink: &mut Sink<'_>,
-    ) -> Result<Judge<'_>, Stopped> {
+    ) -> Result<Judge<'_>, NotJudged> {
         let elapsed = if driver.freshness.is_current() {
             Elapsed::Short
         } else {
             Elapsed::Long
         };
         let judging = self.judge_deletes_again(waves, elapsed, deleted);
-        let judged = match driver.freshness.reread(judging).await {
-            Ok(judged) => judged,
-            Err(not_judged) => {
-                let objects = waves.deletes.iter().map(Vec::len).sum();
-                return Err(deleted.fail_remaining(&not_judged, objects, waves.action, sink));
-            }
-        };
+        let judged = driver.freshness.reread(judging).await?;
         let mut judge = self.judge_of_deletes(&judged, waves.desired_uids.clone());
         let detachments = self.needed_detachments(&judged.dependents, owners);
         let detached = self
@@ -99,7 +100,7 @@ impl Execution<'_> {
             freshness: Rc::clone(&driver.freshness),
             last_wave_with_undeleted: Cell::default(),
             not_judged: RefCell::default(),
-            without_outcome: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
+            without_outcome: Cell::new(waves.count()),
         };
         driver.run(&graph, &work, sink).await;
         let (not_judged, objects) = (work.not_judged.take(), work.without_outcome.get());

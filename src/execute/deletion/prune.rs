@@ -172,9 +172,15 @@ impl Execution<'_> {
             parent: Some(self.parent_resource),
             desired_uids: applied.uids.clone(),
         };
-        let judge = self
-            .judge_and_remove_owner_references(&waves, &owners, pruned, driver, sink)
-            .await?;
+        let judging = self.judge_and_remove_owner_references(&waves, &owners, pruned, driver, sink);
+        let judge = match judging.await {
+            Ok(judge) => judge,
+            Err(not_judged) => {
+                // Before the other objects are reported as not pruned.
+                applied.report_held(sink);
+                return Err(pruned.fail_remaining(&not_judged, waves.count(), waves.action, sink));
+            }
+        };
         applied.report_detached(&pruned.detached, sink);
         self.delete_waves_as_judged(&waves, judge, pruned, driver, sink)
             .await

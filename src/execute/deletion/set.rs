@@ -135,9 +135,13 @@ impl Execution<'_> {
     ) -> Result<(), Stopped> {
         let mut driver = self.driver();
         let owners = self.plan.all_prunes().map(|live| &live.key).collect();
-        let judge = self
-            .judge_and_remove_owner_references(waves, &owners, deleted, &mut driver, sink)
-            .await?;
+        let judging = self.judge_and_remove_owner_references(waves, &owners, deleted, &mut driver, sink);
+        let judge = match judging.await {
+            Ok(judge) => judge,
+            Err(not_judged) => {
+                return Err(deleted.fail_remaining(&not_judged, waves.count(), waves.action, sink));
+            }
+        };
         self.delete_waves_as_judged(waves, judge, deleted, &mut driver, sink)
             .await
     }

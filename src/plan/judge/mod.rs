@@ -6,7 +6,7 @@ use std::iter;
 
 use super::containers::{ContainerIndex, KeptObjects, group_of_api_service};
 use super::data_loss::DeletedObjects;
-use super::dependencies::find_live_dependencies;
+use super::dependencies::{find_live_dependencies, find_manifest_dependencies};
 use super::dependents::{Dependent, Dependents, Detachment};
 use super::{
     Judgement, Plan, Policy, Pruning, ReasonToKeep, Refusal, Risk, Skip, data_loss, holds_parent_of,
@@ -438,17 +438,6 @@ fn new_refusal_to_delete_owner<'d>(
             .collect(),
         dependents: dependents.map(|dependent| dependent.key.clone()).collect(),
     }
-}
-
-/// Returns the dependencies that manifests name, each with a desired object that depends on it.
-fn find_manifest_dependencies(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey> {
-    let members = desired.members.iter();
-    members
-        .flat_map(|member| {
-            let depends_on = member.depends_on.iter();
-            depends_on.map(|key| (key.clone(), member.key.clone()))
-        })
-        .collect()
 }
 
 #[cfg(test)]
