@@ -132,6 +132,6 @@ fn a_run_says_that_it_waits_for_the_server_before_it_has_written_anything() {
     let run = set.command(program, &files).run();
 
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let notes = run.stderr.matches("has no capacity").count();
+    let notes = run.stderr.matches("does not accept requests").count();
     assert_eq!(notes, 1, "{}", run.stderr);
 }

@@ -5,6 +5,7 @@
 
 mod during_run;
 mod holders;
+mod needed;
 
 use serde_json::{Value, json};
 
