@@ -304,7 +304,7 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
         permissions::needed_for_plan(&named.set, &named.resource, parent, desired, plan, writing, now);
     if writing.dry_run == DryRun::Server {
         let to_predict = permissions::needed_for_dry_run(&named.set.parent, desired, plan);
-        needed.rights.extend(to_predict.rights);
+        needed.permissions.extend(to_predict.permissions);
     }
     session::permissions::check_to_write(&cluster.server, *administrator, &needed, writing).await
 }

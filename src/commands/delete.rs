@@ -190,7 +190,7 @@ async fn execute_deletion(
         patience: options.waiting.dependency_patience(),
     };
     let deletion = Execution {
-        take_over: &[],
+        accepted_take_over: &[],
         dependencies: Some(settings),
         ..prepared.execution(&interrupt)
     };

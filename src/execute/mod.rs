@@ -64,7 +64,7 @@ pub struct Execution<'a> {
     /// The state of the set when it was planned.
     pub state: &'a ClusterState,
     /// The refusals to take over the parent that the user has lifted; empty if the parent need not be taken over.
-    pub take_over: &'a [Refusal],
+    pub accepted_take_over: &'a [Refusal],
     /// The desired objects.
     pub desired: &'a Desired,
     pub plan: &'a Plan,
@@ -135,7 +135,7 @@ impl<'a> Execution<'a> {
             server: self.server,
             set: self.set,
             resource: self.parent_resource,
-            accepted: self.take_over,
+            accepted_take_over: self.accepted_take_over,
             manifest: self.desired.parent.as_ref(),
             writing: self.writing,
             interrupt: self.interrupt,

@@ -144,7 +144,7 @@ impl fmt::Display for Permission {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NeededPermissions {
     /// The permissions that the run needs in any case, each on one object, as the server checks them.
-    pub rights: BTreeSet<Permission>,
+    pub permissions: BTreeSet<Permission>,
     /// The permissions to create objects that may exist already without being members, each with the path of its
     /// object. The permission is needed only if the path answers 404.
     pub unless_present: BTreeMap<Permission, String>,

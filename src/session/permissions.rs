@@ -26,7 +26,7 @@ pub async fn check_to_write(
     let checking = check_none_is_missing(server, user, needed, writing.concurrency);
     match writing.dry_run {
         DryRun::Client => Ok(()),
-        DryRun::None if !needed.rights.is_empty() => {
+        DryRun::None if !needed.permissions.is_empty() => {
             // The history of the set names the user, so the name is asked for in the same round trip.
             let (checked, _) = join(checking, read::user_name(server)).await;
             checked

@@ -292,7 +292,7 @@ impl RepairResults {
                 self.written.insert(repair.set.id.to_string());
                 self.ended_runs += repair.ended.len();
             }
-            Ok(Written::Overtaken) => self.failures.push(format!(
+            Ok(Written::Conflict) => self.failures.push(format!(
                 "{}: not repaired: it changed during the run; run the same command again",
                 repair.set.parent
             )),
@@ -318,7 +318,7 @@ async fn write_parent(
         server: &cluster.server,
         set: &repair.set,
         resource: &repair.resource,
-        accepted: &[],
+        accepted_take_over: &[],
         manifest: None,
         writing: &writing,
         interrupt: &Interrupt::default(),

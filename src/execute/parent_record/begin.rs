@@ -61,7 +61,7 @@ pub(super) struct ParentRead {
     /// `true` if another run that may add members was at work since this run read the parent.
     pub(super) is_shared: bool,
     /// `true` if an earlier attempt at this write failed because another client had written the parent.
-    pub(super) is_overtaken: bool,
+    pub(super) had_conflict: bool,
 }
 
 impl KnownParent {
@@ -232,7 +232,7 @@ impl ParentWriting<'_> {
                     let refusal = refusal_of_run_under_way(&self.set.parent, other, self.server.now());
                     return Err(ParentWriteError::Refused(vec![refusal]));
                 }
-                if read.is_overtaken {
+                if read.had_conflict {
                     let parent = self.set.parent.clone();
                     return Err(ParentWriteError::Refused(vec![Refusal::SetChanged { parent }]));
                 }
@@ -283,7 +283,7 @@ impl ParentWriting<'_> {
                 }
             };
             let status = judged
-                .and_then(|judged| judged.into_status_if_accepted(self.accepted))
+                .and_then(|judged| judged.into_status_if_accepted(self.accepted_take_over))
                 .map_err(ParentWriteError::Refused)?;
             let decided = decide(ParentRead {
                 record: record_of_status(&status),
@@ -292,7 +292,7 @@ impl ParentWriting<'_> {
                     .map(|parent| history_with_abandoned_marked(parent, writer.id))
                     .unwrap_or_default(),
                 is_shared,
-                is_overtaken: attempt > 0,
+                had_conflict: attempt > 0,
             })?;
             let annotations = self.build_annotations(&decided, parent.as_ref())?;
             let written = match &parent {
@@ -321,7 +321,7 @@ impl ParentWriting<'_> {
                     );
                     return Ok((*written, is_shared));
                 }
-                Written::Overtaken => {
+                Written::Conflict => {
                     let found = self.read().await?;
                     // If the parent has the annotations that this run was to write, an earlier attempt of the same
                     // write was carried out, and its answer was lost: the annotations have the entry of this run, or

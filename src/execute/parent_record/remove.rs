@@ -7,7 +7,7 @@
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::requests::{ParentWriting, is_error_of_overtaken_write};
+use super::requests::{ParentWriting, is_conflict};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch};
 use crate::event::StateAfterDelete;
 use crate::execute::deletion::delete::{delete_request, read_state_after_delete};
@@ -75,11 +75,7 @@ impl ParentWriting<'_> {
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, patch.to_string());
         match self.server.for_lease_writes().send(request).await {
             Ok(_) => Ok(true),
-            Err(error)
-                if is_error_of_overtaken_write(&error) || error.has_status_code(StatusCode::NOT_FOUND) =>
-            {
-                Ok(false)
-            }
+            Err(error) if is_conflict(&error) || error.has_status_code(StatusCode::NOT_FOUND) => Ok(false),
             Err(error) => Err(error),
         }
     }

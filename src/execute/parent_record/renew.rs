@@ -174,7 +174,7 @@ mod tests {
             server,
             set: &set,
             resource: &secrets,
-            accepted: &[],
+            accepted_take_over: &[],
             manifest: None,
             writing: &writing,
             interrupt: &Interrupt::default(),

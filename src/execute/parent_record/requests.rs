@@ -35,7 +35,7 @@ pub struct ParentWriting<'a> {
     pub resource: &'a Arc<Resource>,
     /// The refusals to take the parent over that the user has lifted. They apply only as long as the parent is as it
     /// was read.
-    pub accepted: &'a [Refusal],
+    pub accepted_take_over: &'a [Refusal],
     /// The parent's own manifest, if there is one.
     pub manifest: Option<&'a DesiredObject>,
     pub writing: &'a WriteSettings,
@@ -118,7 +118,7 @@ pub enum Written {
     /// The parent is written, and is like this now.
     Done(Box<ParentObject>),
     /// The parent is not written: another client changed, created or deleted it first.
-    Overtaken,
+    Conflict,
 }
 
 impl ParentWriting<'_> {
@@ -246,10 +246,10 @@ impl ParentWriting<'_> {
             Ok(reply) if reply.status == StatusCode::CREATED => reply,
             // Another client has created it, and may have recorded a set on it. A manifest with `metadata.uid` gets a
             // conflict, too.
-            Err(error) if !is_error_of_overtaken_write(&error) || self.read().await?.is_none() => {
+            Err(error) if !is_conflict(&error) || self.read().await?.is_none() => {
                 return Err(error.into());
             }
-            _ => return Ok(Written::Overtaken),
+            _ => return Ok(Written::Conflict),
         };
         let (created, _) = parse_parent_answer(&reply, &self.set.parent, self.server.now())?;
         self.write_annotations((&created.uid, &created.resource_version), new_annotations, sink)
@@ -284,7 +284,7 @@ impl ParentWriting<'_> {
     ) -> Result<Written, ParentWriteError> {
         let reply = match self.send_until_webhooks_answer(request, sink).await {
             Ok(reply) => reply,
-            Err(error) if is_error_of_overtaken_write(&error) => return Ok(Written::Overtaken),
+            Err(error) if is_conflict(&error) => return Ok(Written::Conflict),
             Err(error) => return Err(error.into()),
         };
         let (parent, answered) = parse_parent_answer(&reply, &self.set.parent, self.server.now())?;
@@ -336,6 +336,6 @@ pub(super) fn manifest_request(
 }
 
 /// Returns whether a write failed because another client changed, created or deleted the object first.
-pub(super) fn is_error_of_overtaken_write(error: &ApiError) -> bool {
+pub(super) fn is_conflict(error: &ApiError) -> bool {
     error.has_status_code(StatusCode::CONFLICT)
 }

@@ -52,7 +52,7 @@ pub fn needed_for_plan(
         let permission = Permission::on_object(verb, parent_resource, &set.parent);
         // A parent without a manifest is created by POST. For RBAC, a POST names no object.
         let is_posted = verb == Verb::Create && desired.parent.is_none();
-        needed.rights.insert(if is_posted {
+        needed.permissions.insert(if is_posted {
             permission.without_name()
         } else {
             permission
@@ -72,7 +72,7 @@ pub fn needed_to_delete_set(
     let mut needed = NeededPermissions::default();
     needed.add_deletes_and_detachments(plan);
     if parent.is_some() {
-        needed.rights.extend(needed_to_end_set(set, parent_resource));
+        needed.permissions.extend(needed_to_end_set(set, parent_resource));
     }
     needed
 }
@@ -101,7 +101,7 @@ pub fn needed_for_dry_run(parent: &ParentIdentity, desired: &Desired, plan: &Pla
         .filter(|object| !is_not_yet_served(object))
     {
         let patch = Permission::on_object(Verb::Patch, &object.resource, parent);
-        needed.rights.insert(patch);
+        needed.permissions.insert(patch);
     }
     needed
 }
@@ -124,7 +124,7 @@ impl NeededPermissions {
     }
 
     fn add_read(&mut self, key: &ObjectKey, resource: &Resource) {
-        self.rights
+        self.permissions
             .insert(Permission::on_object(Verb::Get, resource, key));
     }
 
@@ -147,7 +147,7 @@ impl NeededPermissions {
                 let path = object.resource.path_of(key);
                 self.unless_present.insert(permission.clone(), path);
             }
-            self.rights.insert(permission);
+            self.permissions.insert(permission);
         }
     }
 
@@ -164,7 +164,8 @@ impl NeededPermissions {
 
     fn add_read_and(&mut self, verb: Verb, key: &ObjectKey, resource: &Resource) {
         self.add_read(key, resource);
-        self.rights.insert(Permission::on_object(verb, resource, key));
+        self.permissions
+            .insert(Permission::on_object(verb, resource, key));
     }
 }
 

@@ -28,8 +28,8 @@ pub(super) fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: Optio
     }
 }
 
-pub(super) fn texts<'r>(rights: impl IntoIterator<Item = &'r Permission>) -> Vec<String> {
-    rights.into_iter().map(ToString::to_string).collect()
+pub(super) fn texts<'r>(permissions: impl IntoIterator<Item = &'r Permission>) -> Vec<String> {
+    permissions.into_iter().map(ToString::to_string).collect()
 }
 
 pub(super) fn manifests(members: Vec<DesiredObject>) -> Desired {
@@ -151,7 +151,7 @@ fn what_is_detached_from_its_owner_is_patched() {
         assert_eq!(plan.dependents.detachments.len(), expected);
         let secrets = resource("Secret", Scope::Namespaced);
         let needed = needed_to_delete_set(&set(), &secrets, Some(&parent), &plan);
-        assert_eq!(needed.rights.contains(&patch), expected == 1);
+        assert_eq!(needed.permissions.contains(&patch), expected == 1);
     }
 }
 
@@ -160,7 +160,7 @@ fn a_first_run_creates_the_parent_and_perhaps_its_members() {
     let manifests = manifests(vec![desired("ConfigMap", Some("shop"), "a")]);
     let needed = now(&manifests, Vec::new(), None);
     assert_eq!(
-        texts(&needed.rights),
+        texts(&needed.permissions),
         [
             "create configmaps/a in namespace shop",
             "patch configmaps/a in namespace shop",
@@ -173,7 +173,7 @@ fn a_first_run_creates_the_parent_and_perhaps_its_members() {
     assert_eq!(needed.unless_present, BTreeMap::from([(create, path)]));
     let parent_alone = now(&Desired::default(), Vec::new(), None);
     assert_eq!(
-        texts(&parent_alone.rights),
+        texts(&parent_alone.permissions),
         [
             "create secrets in namespace shop",
             "patch secrets/web in namespace shop",
@@ -189,7 +189,7 @@ fn a_later_run_needs_what_its_changes_need() {
 
     let patched = now(&manifests, vec![member("a")], Some(&parent));
     assert_eq!(
-        texts(&patched.rights),
+        texts(&patched.permissions),
         [
             "patch configmaps/a in namespace shop",
             "patch secrets/web in namespace shop",
@@ -198,7 +198,7 @@ fn a_later_run_needs_what_its_changes_need() {
 
     let pruned = now(&manifests, vec![member("a"), member("b")], Some(&parent));
     assert_eq!(
-        texts(&pruned.rights),
+        texts(&pruned.permissions),
         [
             "get configmaps/b in namespace shop",
             "patch configmaps/a in namespace shop",
@@ -210,7 +210,7 @@ fn a_later_run_needs_what_its_changes_need() {
     let mut migrated = member("a");
     migrated.client_side_apply = true;
     let migrated = now(&manifests, vec![migrated], Some(&parent));
-    assert!(texts(&migrated.rights).contains(&"get configmaps/a in namespace shop".to_owned()));
+    assert!(texts(&migrated.permissions).contains(&"get configmaps/a in namespace shop".to_owned()));
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn the_parent_is_patched_where_a_member_or_its_record_changes() {
         ),
     ] {
         let needed = now(manifests, members, Some(parent));
-        assert_eq!(needed.rights.contains(&patch), is_patched, "{case}");
+        assert_eq!(needed.permissions.contains(&patch), is_patched, "{case}");
     }
 }
 
@@ -248,7 +248,7 @@ fn a_parent_with_a_manifest_is_created_by_its_name() {
         ..Desired::default()
     };
     assert_eq!(
-        texts(&now(&manifests, Vec::new(), None).rights),
+        texts(&now(&manifests, Vec::new(), None).permissions),
         [
             "create secrets/web in namespace shop",
             "patch secrets/web in namespace shop"
@@ -270,7 +270,7 @@ fn permissions_that_the_run_itself_may_grant_are_omitted() {
     widget.resource = Arc::new(promised);
     let is_asked = |manifests: &Desired| {
         let needed = now(manifests, Vec::new(), None);
-        needed.rights.iter().any(|right| right.resource == "widgets")
+        needed.permissions.iter().any(|right| right.resource == "widgets")
     };
     assert!(is_asked(&manifests(vec![widget.clone()])));
     assert!(!is_asked(&manifests(vec![

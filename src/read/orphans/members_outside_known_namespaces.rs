@@ -59,7 +59,7 @@ pub(super) async fn separate_members_from_doubtful(
         |live: &Live| Permission::on_all_objects(Verb::Delete, &live.resource, live.key.namespace.as_deref());
     let elsewhere = found.iter().filter(|live| !is_known(live) && is_applied(live));
     let needed = NeededPermissions {
-        rights: elsewhere.map(deletion).collect(),
+        permissions: elsewhere.map(deletion).collect(),
         ..NeededPermissions::default()
     };
     let missing =

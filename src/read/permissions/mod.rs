@@ -75,7 +75,7 @@ pub async fn find_missing_permissions(
     needed: &NeededPermissions,
     concurrency: usize,
 ) -> Vec<Permission> {
-    if needed.rights.is_empty() {
+    if needed.permissions.is_empty() {
         return Vec::new();
     }
     if user == Administrator::NotAsked {
@@ -88,14 +88,14 @@ pub async fn find_missing_permissions(
     // Groups permissions on single objects by the permission on all such objects: if that is granted, one review is
     // enough.
     let mut reviews: BTreeMap<Permission, Vec<Permission>> = BTreeMap::new();
-    for right in &needed.rights {
+    for permission in &needed.permissions {
         reviews
-            .entry(right.without_name())
+            .entry(permission.without_name())
             .or_default()
-            .push(right.clone());
+            .push(permission.clone());
     }
     let verdicts: Vec<Vec<Permission>> = stream::iter(reviews)
-        .map(|(on_all, rights)| find_missing(server, needed, on_all, rights, &rules))
+        .map(|(on_all, permissions)| find_missing(server, needed, on_all, permissions, &rules))
         .buffer_unordered(concurrency)
         .collect()
         .await;
@@ -117,7 +117,7 @@ async fn read_rules(
     needed: &NeededPermissions,
     concurrency: usize,
 ) -> BTreeMap<String, SubjectRulesReviewStatus> {
-    let places: BTreeSet<&str> = needed.rights.iter().map(namespace_of_rules).collect();
+    let places: BTreeSet<&str> = needed.permissions.iter().map(namespace_of_rules).collect();
     stream::iter(places)
         .map(|namespace| async move {
             let spec = json!({"namespace": namespace});
@@ -131,27 +131,30 @@ async fn read_rules(
 }
 
 /// Returns the namespace whose rules show whether the user has this permission.
-fn namespace_of_rules(right: &Permission) -> &str {
-    right.namespace.as_deref().unwrap_or(NAMESPACE_WITHOUT_BINDINGS)
+fn namespace_of_rules(permission: &Permission) -> &str {
+    permission
+        .namespace
+        .as_deref()
+        .unwrap_or(NAMESPACE_WITHOUT_BINDINGS)
 }
 
-/// Returns which of the permissions `rights`, which are all parts of `without_name`, are missing. The rules may be
+/// Returns which of the `permissions`, which are all parts of `without_name`, are missing. The rules may be
 /// incomplete, so a permission that the rules do not grant is missing only if the server denies it in a review.
 async fn find_missing(
     server: &ApiServer,
     needed: &NeededPermissions,
     on_all: Permission,
-    rights: Vec<Permission>,
+    permissions: Vec<Permission>,
     rules: &BTreeMap<String, SubjectRulesReviewStatus>,
 ) -> Vec<Permission> {
     // The server did not answer with rules: the permissions count as granted.
     let Some(rules) = rules.get(namespace_of_rules(&on_all)) else {
         return Vec::new();
     };
-    let asked = rights.len();
-    let not_in_rules: Vec<Permission> = rights
+    let asked = permissions.len();
+    let not_in_rules: Vec<Permission> = permissions
         .into_iter()
-        .filter(|right| !rules_allow(rules, right))
+        .filter(|permission| !rules_allow(rules, permission))
         .collect();
     if not_in_rules.is_empty() {
         return not_in_rules;
@@ -167,19 +170,23 @@ async fn find_missing(
 
 /// Returns which of these permissions the server denies. Reviews the permission on all objects first. If that is
 /// denied, reviews the permissions on single objects, which may be granted by name.
-async fn find_denied(server: &ApiServer, on_all: &Permission, rights: Vec<Permission>) -> Vec<Permission> {
+async fn find_denied(
+    server: &ApiServer,
+    on_all: &Permission,
+    permissions: Vec<Permission>,
+) -> Vec<Permission> {
     if is_granted_or_unknown(server, on_all).await {
         return Vec::new();
     }
     let mut denied = Vec::new();
-    for right in rights.iter().take(OBJECTS_ASKED_ABOUT) {
-        if right == on_all || !is_granted_or_unknown(server, right).await {
-            denied.push(right.clone());
+    for permission in permissions.iter().take(OBJECTS_ASKED_ABOUT) {
+        if permission == on_all || !is_granted_or_unknown(server, permission).await {
+            denied.push(permission.clone());
         }
     }
     // If every reviewed permission is denied, those that were not reviewed count as denied, too.
     if denied.len() == OBJECTS_ASKED_ABOUT {
-        rights
+        permissions
     } else {
         denied
     }
@@ -193,13 +200,13 @@ async fn leave_out_creation_of_existing(
 ) -> Vec<Permission> {
     let asked = &denied[..denied.len().min(OBJECTS_ASKED_ABOUT)];
     let mut absent = Vec::new();
-    for right in asked {
-        let is_absent = match needed.unless_present.get(right) {
+    for permission in asked {
+        let is_absent = match needed.unless_present.get(permission) {
             None => true,
             Some(path) => matches!(read_metadata_at(server, path).await, Ok(None)),
         };
         if is_absent {
-            absent.push(right.clone());
+            absent.push(permission.clone());
         }
     }
     if absent.len() == asked.len() {
@@ -218,7 +225,7 @@ async fn find_namespaces_to_create(
 ) -> BTreeSet<String> {
     let mut brought: BTreeSet<&str> = missing
         .iter()
-        .filter_map(|right| right.namespace.as_deref())
+        .filter_map(|permission| permission.namespace.as_deref())
         .filter(|namespace| needed.created_namespaces.contains(*namespace))
         .collect();
     let found = read_namespaces(server, &brought).await.unwrap_or_default();
@@ -227,30 +234,31 @@ async fn find_namespaces_to_create(
 }
 
 /// Returns whether the user has this permission, or the server does not say.
-async fn is_granted_or_unknown(server: &ApiServer, right: &Permission) -> bool {
-    review_access(server, resource_attributes(right))
+async fn is_granted_or_unknown(server: &ApiServer, permission: &Permission) -> bool {
+    review_access(server, resource_attributes(permission))
         .await
         .is_none_or(|access| access.allowed)
 }
 
 /// Returns the `ResourceAttributes` that the server derives from the request.
-fn resource_attributes(right: &Permission) -> Value {
+fn resource_attributes(permission: &Permission) -> Value {
     let mut attributes = json!({
-        "verb": right.verb,
-        "group": right.group,
-        "resource": right.resource,
+        "verb": permission.verb,
+        "group": permission.group,
+        "resource": permission.resource,
     });
     // The path of a namespace names itself as the namespace of the request; a create
     // by apply does not (apiserver, `pkg/endpoints/request/requestinfo.go`).
-    let is_namespace = right.group.is_empty() && right.resource == "namespaces" && right.verb != Verb::Create;
-    let namespace = match &right.namespace {
-        None if is_namespace => right.name.as_ref(),
+    let is_namespace =
+        permission.group.is_empty() && permission.resource == "namespaces" && permission.verb != Verb::Create;
+    let namespace = match &permission.namespace {
+        None if is_namespace => permission.name.as_ref(),
         namespace => namespace.as_ref(),
     };
     if let Some(namespace) = namespace {
         attributes["namespace"] = json!(namespace);
     }
-    if let Some(name) = &right.name {
+    if let Some(name) = &permission.name {
         attributes["name"] = json!(name);
     }
     attributes

@@ -114,7 +114,7 @@ fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: &str) -> Permiss
 
 fn deletions() -> NeededPermissions {
     NeededPermissions {
-        rights: BTreeSet::from([
+        permissions: BTreeSet::from([
             right(Verb::Delete, "ConfigMap", Some("shop"), "a"),
             right(Verb::Delete, "ConfigMap", Some("shop"), "b"),
         ]),
@@ -200,7 +200,7 @@ fn to_create_is_needed_only_for_what_is_not_there() {
     let create = |name: &str| right(Verb::Create, "ConfigMap", Some("shop"), name);
     let path = |name: &str| format!("/api/v1/namespaces/shop/configmaps/{name}");
     let needed = NeededPermissions {
-        rights: BTreeSet::from([create("a"), create("b")]),
+        permissions: BTreeSet::from([create("a"), create("b")]),
         unless_present: ["a", "b"].map(|name| (create(name), path(name))).into(),
         ..NeededPermissions::default()
     };
@@ -249,7 +249,7 @@ fn rights_in_a_namespace_that_the_run_makes_are_left_to_the_server() {
 fn a_kind_is_asked_about_a_few_times_whatever_the_number_of_objects() {
     let objects = (0..500).map(|number| right(Verb::Delete, "ConfigMap", Some("shop"), &number.to_string()));
     let needed = NeededPermissions {
-        rights: objects.collect(),
+        permissions: objects.collect(),
         ..NeededPermissions::default()
     };
     let (missing, asked) = User::default().missing(&needed);

@@ -117,7 +117,7 @@ impl<C: MembershipCommand> Script for MembershipScript<'_, C> {
         let plan = execution.plan;
         // The parent of the set that objects join, or else of the one that they leave.
         let parent = execution.parents().next();
-        let taken_over = parent.into_iter().flat_map(|parent| parent.accepted);
+        let taken_over = parent.into_iter().flat_map(|parent| parent.accepted_take_over);
         let refusals = taken_over.chain(&plan.refusals).cloned();
         let proposal = Proposal::new(refusals.collect(), &plan.changes);
         match parent {
@@ -141,7 +141,7 @@ impl<C: MembershipCommand> Script for MembershipScript<'_, C> {
     ) -> Result<(), Error> {
         let execution = self.execution(planned);
         let needed = NeededPermissions {
-            rights: list_needed_permissions(&execution),
+            permissions: list_needed_permissions(&execution),
             ..NeededPermissions::default()
         };
         // Both parents have the same server.

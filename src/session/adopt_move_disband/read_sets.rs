@@ -120,7 +120,7 @@ impl SetRead {
             server: &cluster.server,
             set: &self.named.set,
             resource: &self.named.resource,
-            accepted: self.state.take_over.as_slice(),
+            accepted_take_over: self.state.take_over.as_slice(),
             manifest: None,
             writing: &options.writing,
             interrupt,

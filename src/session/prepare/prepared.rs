@@ -126,7 +126,7 @@ impl Prepared {
             set: &self.named.set,
             parent_resource: &self.named.resource,
             state: &self.state,
-            take_over: self.state.take_over.as_slice(),
+            accepted_take_over: self.state.take_over.as_slice(),
             desired: &self.desired,
             plan: &self.plan,
             policy: &self.policy,

@@ -53,7 +53,7 @@ pub(super) async fn play_run(
             server,
             set: &set,
             resource: &secrets,
-            accepted: &[],
+            accepted_take_over: &[],
             manifest: None,
             writing: &writing,
             interrupt: &interrupt,

@@ -111,7 +111,7 @@ fn what_left_the_manifests_can_still_be_pruned() {
         ],
         undiscovered: BTreeSet::new(),
     };
-    let rights = texts(&ever(&manifests(Vec::new()), &past, Vec::new()));
+    let permissions = texts(&ever(&manifests(Vec::new()), &past, Vec::new()));
     for expected in [
         "list services in namespace old",
         "list services in namespace shop",
@@ -120,9 +120,12 @@ fn what_left_the_manifests_can_still_be_pruned() {
         "delete customresourcedefinitions.apiextensions.k8s.io/widgets.example.com",
         "list widgets.example.com",
     ] {
-        assert!(rights.contains(&expected.to_owned()), "{expected}: {rights:#?}");
+        assert!(
+            permissions.contains(&expected.to_owned()),
+            "{expected}: {permissions:#?}"
+        );
     }
-    assert!(!rights.contains(&"delete services in namespace shop".to_owned()));
+    assert!(!permissions.contains(&"delete services in namespace shop".to_owned()));
 }
 
 #[test]
@@ -142,13 +145,17 @@ fn what_is_gone_is_seen_by_definitions_and_api_services() {
         ("ConfigMap", &undiscovered, true),
     ];
     for (kind, past, expected) in table {
-        let rights = texts(&ever(
+        let permissions = texts(&ever(
             &manifests(vec![desired(kind, Some("shop"), "a")]),
             past,
             Vec::new(),
         ));
         for right in cluster_wide {
-            assert_eq!(rights.contains(&right.to_owned()), expected, "{kind}: {right}");
+            assert_eq!(
+                permissions.contains(&right.to_owned()),
+                expected,
+                "{kind}: {right}"
+            );
         }
     }
 }
@@ -159,7 +166,7 @@ fn a_custom_parent_is_never_made_up_and_its_definition_is_read() {
     custom.parent.group_kind = GroupKind::new("example.com", "WidgetSet");
     let parent = resource("WidgetSet.example.com", Scope::Namespaced);
     let manifests = manifests(Vec::new());
-    let rights = needed_for_every_run(
+    let permissions = needed_for_every_run(
         &custom,
         &parent,
         &manifests,
@@ -167,7 +174,7 @@ fn a_custom_parent_is_never_made_up_and_its_definition_is_read() {
         &Discovery::from_resources(Vec::new()),
     );
     assert_eq!(
-        texts(&rights),
+        texts(&permissions),
         [
             "get customresourcedefinitions.apiextensions.k8s.io/widgetsets.example.com",
             "get namespaces/shop in namespace shop",
@@ -215,7 +222,7 @@ fn objects_that_grant_power_need_permissions() {
 #[test]
 fn permissions_become_the_fewest_rules() {
     let place = Some("shop");
-    let rights = BTreeSet::from([
+    let permissions = BTreeSet::from([
         right(Verb::List, "ConfigMap", place, None),
         right(Verb::Patch, "ConfigMap", place, None),
         right(Verb::Patch, "ConfigMap", place, Some("covered")),
@@ -229,7 +236,7 @@ fn permissions_become_the_fewest_rules() {
     let subject = RbacSubject::User("jane".to_owned());
     let objects = objects_that_grant(
         "applyset:shop:web",
-        &rights,
+        &permissions,
         std::slice::from_ref(&subject),
         "shop",
     );
@@ -275,16 +282,16 @@ fn the_rules_grant_exactly_the_permissions() {
         desired("Namespace", None, "other"),
         with(desired(ROLE, Some("shop"), "r"), &json!({"rules": [{}]})),
     ]);
-    let rights = ever(&manifests, &Past::default(), Vec::new());
+    let permissions = ever(&manifests, &Past::default(), Vec::new());
     let subject = RbacSubject::Group("ops".to_owned());
-    for object in objects_that_grant("n", &rights, std::slice::from_ref(&subject), "shop") {
+    for object in objects_that_grant("n", &permissions, std::slice::from_ref(&subject), "shop") {
         let Some(rules) = object.get("rules") else {
             continue;
         };
         let namespace = object["metadata"]["namespace"].as_str();
         let rules: SubjectRulesReviewStatus =
             serde_json::from_value(json!({"resourceRules": rules})).expect("rules");
-        for right in &rights {
+        for right in &permissions {
             let is_here = right.namespace.as_deref() == namespace;
             let is_given = rules_allow(&rules, right);
             assert!(is_given || !is_here, "{right} is not given");
@@ -297,13 +304,13 @@ fn the_rules_grant_exactly_the_permissions() {
 
 #[test]
 fn service_accounts_live_in_the_sets_namespace_unless_they_name_another() {
-    let rights = BTreeSet::from([right(Verb::List, "Node", None, None)]);
+    let permissions = BTreeSet::from([right(Verb::List, "Node", None, None)]);
     for (given, expected) in [(None, "shop"), (Some("ci"), "ci")] {
         let subject = RbacSubject::ServiceAccount {
             namespace: given.map(str::to_owned),
             name: "web".to_owned(),
         };
-        let objects = objects_that_grant("n", &rights, std::slice::from_ref(&subject), "shop");
+        let objects = objects_that_grant("n", &permissions, std::slice::from_ref(&subject), "shop");
         assert_eq!(
             objects[1]["subjects"],
             json!([{"kind": "ServiceAccount", "namespace": expected, "name": "web"}])
