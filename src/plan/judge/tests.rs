@@ -111,15 +111,19 @@ fn cases_by_itself() -> Vec<Case> {
     ]
 }
 
-/// The rules that depend on what the object owns.
-fn cases_of_owners() -> Vec<Case> {
-    let config_map = || live("ConfigMap", Some("shop"), "a");
-    let within = |rule, live, around| Case {
+/// A case in which the object does not change between the plan and its delete.
+fn within(rule: &'static str, live: Live, around: fn(&Live) -> Around) -> Case {
+    Case {
         rule,
         live,
         change: unchanged,
         around,
-    };
+    }
+}
+
+/// The rules that depend on what the object owns.
+fn cases_of_owners() -> Vec<Case> {
+    let config_map = || live("ConfigMap", Some("shop"), "a");
     vec![
         within("owns", config_map(), |live| Around {
             members: vec![Live {
@@ -167,12 +171,6 @@ fn cases_of_owners() -> Vec<Case> {
 fn cases_of_surroundings() -> Vec<Case> {
     let config_map = || live("ConfigMap", Some("shop"), "a");
     let namespace = || live("Namespace", None, "old");
-    let within = |rule, live, around| Case {
-        rule,
-        live,
-        change: unchanged,
-        around,
-    };
     vec![
         within(
             "storage",
@@ -239,28 +237,23 @@ fn cases_of_surroundings() -> Vec<Case> {
 
 /// The rules for an `APIService`, which serves the objects of its group.
 fn cases_of_api_services() -> Vec<Case> {
-    let case = |rule, around| Case {
-        rule,
-        live: live(API_SERVICE, None, "v1.wardle.example"),
-        change: unchanged,
-        around,
-    };
+    let api_service = || live(API_SERVICE, None, "v1.wardle.example");
     vec![
-        case("holds kept", |_| Around {
+        within("holds kept", api_service(), |_| Around {
             members: vec![kept(live("Flunder.wardle.example", Some("old"), "kept"))],
             ..Around::default()
         }),
-        case("holds desired", |_| Around {
+        within("holds desired", api_service(), |_| Around {
             desired: vec![desired("Flunder.wardle.example", Some("old"), "b")],
             ..Around::default()
         }),
         // The objects of another group, and those that another version serves.
-        case("pruned", |_| Around {
+        within("pruned", api_service(), |_| Around {
             members: vec![kept(live("Flunder.example", Some("old"), "kept"))],
             desired: vec![desired("Flunder.v1.wardle.example", Some("old"), "b")],
             ..Around::default()
         }),
-        case("pruned", |_| Around {
+        within("pruned", api_service(), |_| Around {
             members: vec![kept(live("Flunder.wardle.example", Some("old"), "kept"))],
             desired: vec![
                 desired("Flunder.wardle.example", Some("old"), "b"),
