@@ -64,6 +64,16 @@ impl HeldPrune {
         running.wait_for_message(HELD);
         running
     }
+
+    /// Starts to delete the set instead, and waits until the finalizer holds `user`.
+    fn start_deletion(&self) -> Running {
+        let deletion = self.set.deletion(Program::new());
+        let mut running = deletion
+            .args(["-v", "-o", "json", "--timeout=1m", "--yes"])
+            .start();
+        running.wait_for_message(HELD);
+        running
+    }
 }
 
 const HELD: &str = "finalizer example.com/held";
@@ -188,6 +198,7 @@ fn what_comes_to_be_owned_while_dependents_of_a_deleted_set_go_is_kept() {
     let keep = json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}});
     let prune = HeldPrune::keeping(&keep);
     prune.apply(&[]);
+    let running = prune.start_deletion();
     let HeldPrune {
         set,
         kept,
@@ -195,11 +206,6 @@ fn what_comes_to_be_owned_while_dependents_of_a_deleted_set_go_is_kept() {
         user,
         ..
     } = prune;
-    let mut running = set
-        .deletion(Program::new())
-        .args(["-v", "--yes", "--timeout=1m", "-o", "json"])
-        .start();
-    running.wait_for_message(HELD);
     give(&kept, &[&base]);
     let_go(&user);
     let run = running.finish().expect(1);
@@ -213,20 +219,17 @@ fn what_comes_to_be_needed_while_dependents_go_is_kept() {
     for command in ["apply", "delete"] {
         let prune = HeldPrune::keeping(&keep);
         prune.apply(&[]);
+        let running = match command {
+            "apply" => prune.start(Program::new()),
+            _ => prune.start_deletion(),
+        };
         let HeldPrune {
             set,
             kept,
             base,
             user,
-            manifests,
             ..
         } = prune;
-        let running = match command {
-            "apply" => set.command(Program::new(), &manifests),
-            _ => set.deletion(Program::new()).args(["--yes"]),
-        };
-        let mut running = running.args(["-v", "--timeout=1m", "-o", "json"]).start();
-        running.wait_for_message(HELD);
         depend(&kept, &reference(&base));
         let_go(&user);
         let run = running.finish().expect(0);
